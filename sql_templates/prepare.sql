@@ -1,0 +1,9 @@
+-- Treat missing values (NULL, NaN, infinite), then shift and scale.
+-- Relations: inputs, columns. Value: $missing (columns.fill, NULL, or an error).
+SELECT
+  inputs.row_id,
+  inputs.feature,
+  (CASE WHEN ISFINITE(inputs.value) THEN inputs.value ELSE $missing END - columns.shift)
+    * columns.scale AS value
+FROM inputs
+JOIN columns ON columns.feature = inputs.feature

@@ -1,0 +1,16 @@
+-- The projection on hyperplanes of weights (the Gaussian fallback).
+-- Relations: inputs, hyperplanes, complete. Values: $outputs, $zero.
+SELECT
+  row_id,
+  hyperplane AS feature,
+  SUM(value) AS value
+FROM (
+  SELECT inputs.row_id, hyperplanes.hyperplane, inputs.value * hyperplanes.weight AS value
+  FROM inputs
+  JOIN hyperplanes ON hyperplanes.feature = inputs.feature
+  UNION ALL
+  SELECT complete.row_id, every.hyperplane, $zero AS value
+  FROM complete
+  CROSS JOIN (SELECT UNNEST(RANGE($outputs)) AS hyperplane) AS every
+) AS weighted
+GROUP BY row_id, hyperplane

@@ -1,0 +1,192 @@
+"""The public maps: a feature map of ``sqlkrp.maps`` that also writes SQL and files."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlkrp import maps
+from sqlkrp.errors import MapFileError, ParameterError
+from sqlkrp.files import write_folder, write_whole
+from sqlkrp.mapfile import digest, dumps, loads
+from sqlkrp.sql.dialects import dialect as facts_of
+from sqlkrp.sql.names import TableName, quote, quote_table
+from sqlkrp.sql.names import text as literal
+from sqlkrp.sql.statement import Query, Statement, write
+from sqlkrp.sql.tables import LongInput, create_side_table, side_tables
+from sqlkrp.version import __version__
+
+__all__ = ["KRP", "MAPS", "FeatureMap", "load"]
+
+
+_OWN_FILES = re.compile(r"load\.sql|[0-9a-f]{12}_\w+\.(csv|parquet)")
+
+SomeFeatureMap = TypeVar("SomeFeatureMap", bound="FeatureMap")
+
+
+class FeatureMap(maps.Map):
+    """A map with its SQL, its digest and its file."""
+
+    def fit(self: SomeFeatureMap, source: Any, y: Any = None, **options: Any) -> SomeFeatureMap:
+        # A DuckDB relation aggregates where it is; it is known by its module, so that
+        # duckdb is imported only for those who have it already.
+        if type(source).__module__.partition(".")[0] in ("duckdb", "_duckdb"):
+            from sqlkrp.engines.duckdb import RelationSource
+
+            source = RelationSource(source)
+        return super().fit(source, y, **options)
+
+    fit.__doc__ = maps.Map.fit.__doc__
+
+    @property
+    def digest_(self) -> str:
+        """SHA-256 of the fitted map's content; it stands in its SQL, views and side tables."""
+        # A program is drawn once and never changed, so it can be asked once.
+        if getattr(self, "_digest_of", None) is not self.program:
+            self._digest, self._digest_of = digest(self), self.program
+        return self._digest
+
+    def to_sql(
+        self,
+        table: TableName,
+        *,
+        form: str = "auto",
+        stage: str = "features",
+        output: str = "columns",
+        keep: Iterable[str] = (),
+        dialect: str = "duckdb",
+        long: tuple[str, str, str] | None = None,
+        rows: TableName | None = None,
+    ) -> str:
+        """The SELECT statement of this map's features, as text.
+
+        ``table`` is written as SQL would write it, or a tuple of exact parts. ``keep`` names
+        columns that come first, unchanged. ``stage="projection"`` stops at the bare <x, r>.
+        ``output="array"`` gives one array column. ``long=(row, feature, value)`` reads sparse
+        input, and ``rows`` a table with one row for each row of the answer.
+
+        In the ``tables`` form the statement joins side tables that begin with the map's digest;
+        :meth:`statement` has them.
+        """
+        return self.statement(
+            table,
+            form=form,
+            stage=stage,
+            output=output,
+            keep=keep,
+            dialect=dialect,
+            long=long,
+            rows=rows,
+        ).text
+
+    def statement(
+        self,
+        table: TableName,
+        *,
+        form: str = "auto",
+        stage: str = "features",
+        output: str = "columns",
+        keep: Iterable[str] = (),
+        dialect: str = "duckdb",
+        long: tuple[str, str, str] | None = None,
+        rows: TableName | None = None,
+    ) -> Statement:
+        """The same with what belongs to it: the form, the columns, and the side tables."""
+        facts = facts_of(dialect)
+        query = self.query(quote_table(table, facts), tuple(keep), form, stage, output)
+        if long is not None:
+            keys = None if rows is None else quote_table(rows, facts)
+            query = replace(query, long=LongInput(*long, keys=keys))
+        return write(query, facts)
+
+    def query(
+        self, relation: str, keep: tuple[str, ...], form: str, stage: str, output: str
+    ) -> Query:
+        """A statement to write over ``relation``, which is SQL already."""
+        return Query(
+            program=self.program,
+            digest=self.digest_,
+            title=self.title,
+            relation=relation,
+            array_name=self.prefix,
+            keep=keep,
+            form=form,
+            stage=stage,
+            output=output,
+        )
+
+    @property
+    def title(self) -> str:
+        """The map in one line: what is not at its default."""
+        defaults = type(self)().get_params()
+        given = [
+            f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if value != defaults[name] or name in ("degree", "n_components", "pool")
+        ]
+        return f"{type(self).__name__}({', '.join(given)})"
+
+    def save(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:
+        """Write the map file, whole or not at all."""
+        text = dumps(self, __version__)
+        with write_whole(Path(path), replace=replace) as part:
+            part.write_text(text, encoding="utf-8")
+
+    def save_tables(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        format: str = "csv",
+        dialect: str = "duckdb",
+        replace: bool = False,
+    ) -> list[Path]:
+        """Write the side tables of the ``tables`` form into a new folder, with their DDL.
+
+        ``load.sql`` there creates and fills the tables that the statements of
+        ``to_sql(form="tables")`` join, when it is run from inside the folder.
+        """
+        from sqlkrp.engines.duckdb import write_tables
+
+        if format not in ("csv", "parquet"):
+            raise ParameterError(f"format={format!r} is not allowed: use 'csv' or 'parquet'")
+        facts = facts_of(dialect)
+        tables = dict(side_tables(self.program, self.digest_).values())
+        target = Path(folder)
+        with write_folder(target, _OWN_FILES, replace=replace) as part:
+            write_tables(tables, part, f".{format}")
+            load = [
+                f"{create_side_table(name, columns, facts)};\n"
+                + facts.load_file[format].format(
+                    table=quote(name, facts), file=literal(f"{name}.{format}")
+                )
+                for name, columns in tables.items()
+            ]
+            head = f"-- Side tables of sqlkrp map {self.digest_}; run from inside this folder.\n"
+            (part / "load.sql").write_text(head + "\n".join(load) + "\n", encoding="utf-8")
+        return sorted(target.iterdir())
+
+
+class KRP(FeatureMap, maps.KRP):  # noqa: D101 - its documentation is the map's
+    __doc__ = maps.KRP.__doc__
+
+
+#: Every public map by the name that map files use.
+MAPS: dict[str, type[FeatureMap]] = {"KRP": KRP}
+
+
+def load(path: str | os.PathLike[str]) -> FeatureMap:
+    """Read a map file; an error says what is wrong with one that is damaged or was edited."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as bad:
+        reason = getattr(bad, "strerror", None) or "not text"
+        raise MapFileError(
+            f"cannot read the map {str(path)!r} ({reason}): give a file written by sqlkrp draw"
+        ) from bad
+    fitted = loads(text, MAPS, repr(str(path)))
+    assert isinstance(fitted, FeatureMap)
+    return fitted

@@ -1,0 +1,574 @@
+"""The command line: arguments only. Each command has a twin in the Python API."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from sqlkrp import report
+from sqlkrp.api import KRP, FeatureMap, load
+from sqlkrp.engines import Database, connect
+from sqlkrp.errors import ParameterError, SqlkrpError
+from sqlkrp.sql.dialects import DIALECTS
+from sqlkrp.sql.statement import FORMS, OUTPUTS, STAGES
+from sqlkrp.version import __version__
+
+__all__ = ["main"]
+
+_DATABASE_SUFFIXES = (".duckdb", ".ddb", ".db")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit code is 0, 1 (verify found a difference), or 2 (an error)."""
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        given = _parser().parse_args(arguments)
+        code: int = given.run(given)
+        sys.stdout.flush()
+        return code
+    except SqlkrpError as bad:
+        if "Broken pipe" in str(bad):
+            return _reader_went_away()
+        print(f"sqlkrp: {' '.join(str(bad).split())}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        return _reader_went_away()
+    except KeyboardInterrupt:
+        print("sqlkrp: interrupted; nothing was left behind", file=sys.stderr)
+        return 130
+
+
+def _stop(signum: int, frame: Any) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _reader_went_away() -> int:
+    # As with `| head`: the reader has what it wanted, and Python must not complain at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return 0
+
+
+# --- commands ---------------------------------------------------------------------------------
+
+
+def _featurize(given: argparse.Namespace) -> int:
+    started = time.monotonic()
+    to_stdout = given.to == "-"
+    map_path = given.map or (None if to_stdout else _map_beside(given.to))
+    _require_new([Path(given.to)] if not to_stdout else [], given.force)
+    _require_new([Path(map_path)] if map_path else [], given.force)
+    with _open(given, given.source) as database:
+        table = _table(given, given.source)
+        fitted = _draw_map(given, database, table)
+        run = database.export(
+            fitted,
+            table,
+            given.to,
+            keep=given.keep,
+            form=given.form,
+            stage=given.stage,
+            output=given.output,
+            replace=given.force,
+            long=given.long,
+            rows=_rows(given),
+        )
+    if map_path:
+        fitted.save(map_path, replace=given.force)
+    known = report.facts(fitted)
+    kept = f"{', '.join(given.keep)} + " if given.keep else ""
+    names = run.statement.columns
+    outputs = f"{len(names) - len(given.keep):,} columns {names[len(given.keep)]} ... {names[-1]}"
+    digest = f"digest {known['digest'][:12]}, seed {known['seed']}"
+    _say(
+        given,
+        [
+            ("wrote", f"{given.to}: {run.rows:,} rows of {kept}{outputs}"),
+            ("map", f"{map_path or 'not saved (give --map FILE)'} ({digest})"),
+            ("columns", _columns_used(known)),
+            (
+                "hyperplanes",
+                f"{known['hyperplanes']:,} ({known['parameters']['pool']}), "
+                f"{known['nonzeros']:,} nonzero entries",
+            ),
+            ("work a row", f"{report.work_text(known)}; {run.statement.form} form"),
+            ("seconds", f"{time.monotonic() - started:.1f}"),
+        ],
+    )
+    return 0
+
+
+def _draw(given: argparse.Namespace) -> int:
+    _require_new([Path(given.out)], given.force)
+    with _open(given, given.source) as database:
+        fitted = _draw_map(given, database, _table(given, given.source))
+    fitted.save(given.out, replace=given.force)
+    known = report.facts(fitted)
+    _say(
+        given,
+        [
+            ("wrote", f"{given.out} (digest {known['digest'][:12]}, seed {known['seed']})"),
+            ("columns", _columns_used(known)),
+            ("features", f"{known['features']:,}"),
+        ],
+    )
+    return 0
+
+
+def _sql(given: argparse.Namespace) -> int:
+    text = load(given.map).to_sql(
+        given.table,
+        form=given.form,
+        stage=given.stage,
+        output=given.output,
+        keep=given.keep,
+        dialect=given.dialect,
+        long=given.long,
+        rows=given.rows,
+    )
+    print(f"{text};")
+    return 0
+
+
+def _tables(given: argparse.Namespace) -> int:
+    fitted = load(given.map)
+    files = fitted.save_tables(given.out, format=given.format, replace=given.force)
+    _say(given, [("wrote", str(path)) for path in files])
+    return 0
+
+
+def _run(given: argparse.Namespace) -> int:
+    fitted = load(given.map)
+    with _open(given, None, write=True) as database:
+        run = database.create(
+            fitted,
+            _table(given, None),
+            given.into,
+            keep=given.keep,
+            form=given.form,
+            stage=given.stage,
+            output=given.output,
+            view=given.view,
+            replace=given.replace,
+            long=given.long,
+            rows=_rows(given),
+        )
+    what = "a view" if run.rows is None else f"{run.rows:,} rows"
+    form = f"{len(run.statement.columns):,} columns, {run.statement.form} form"
+    _say(given, [("created", f"{given.into}: {what}, {form}"), ("map", fitted.digest_[:12])])
+    return 0
+
+
+def _export(given: argparse.Namespace) -> int:
+    fitted = load(given.map)
+    with _open(given, given.file) as database:
+        run = database.export(
+            fitted,
+            _table(given, given.file),
+            given.to,
+            keep=given.keep,
+            form=given.form,
+            stage=given.stage,
+            output=given.output,
+            replace=given.force,
+            long=given.long,
+            rows=_rows(given),
+        )
+    form = f"{len(run.statement.columns):,} columns, {run.statement.form} form"
+    _say(
+        given,
+        [("wrote", f"{given.to}: {run.rows:,} rows, {form}"), ("map", fitted.digest_[:12])],
+    )
+    return 0
+
+
+def _verify(given: argparse.Namespace) -> int:
+    fitted = load(given.map)
+    with _open(given, given.file) as database:
+        result = database.verify(
+            fitted,
+            _table(given, given.file),
+            sample=given.sample,
+            form=given.form,
+            tolerance=given.tolerance,
+            long=given.long,
+            rows=_rows(given),
+        )
+    if not given.quiet:
+        print("\n".join(report.verification_lines(result, every=given.all)))
+    return 0 if result.ok else 1
+
+
+def _inspect(given: argparse.Namespace) -> int:
+    fitted = load(given.map)
+    if given.json:
+        print(json.dumps(report.facts(fitted), indent=1, ensure_ascii=False))
+    else:
+        print("\n".join(report.map_lines(fitted)))
+    return 0
+
+
+# --- from arguments to the API ------------------------------------------------------------------
+
+
+def _draw_map(given: argparse.Namespace, database: Database, table: Any) -> FeatureMap:
+    krp = KRP(
+        given.degree,
+        given.components,
+        n_terms=given.terms,
+        pool=given.pool,
+        n_hyperplanes=given.hyperplanes,
+        s=given.sparsity,
+        block_size=given.block_size,
+        coef0=given.coef0,
+        gamma=given.gamma,
+        scaling=given.scaling,
+        nulls=given.nulls,
+        dtype=given.dtype,
+        random_state=given.seed,
+    )
+    source = database.source(table, long=given.long)
+    keep = [] if given.long else given.keep  # there they are columns of the table of rows
+    return krp.fit(source, include=given.include, exclude=given.exclude, keep=keep)
+
+
+def _open(given: argparse.Namespace, source: str | None, *, write: bool = False) -> Database:
+    path = _database_path(given, source)
+    if path is not None and not os.path.exists(path):
+        raise ParameterError(f"there is no database {path!r}: give the path of a DuckDB file")
+    database = connect(
+        path,
+        read_only=not write,
+        memory_limit=given.memory_limit,
+        threads=given.threads,
+    )
+    if sys.stderr.isatty() and not given.quiet:
+        database.on_progress = _bar()
+    return database
+
+
+def _database_path(given: argparse.Namespace, source: str | None) -> str | None:
+    if source is None:
+        if not given.db:
+            raise ParameterError("no source is given: give --db FILE.duckdb and --table NAME")
+        return str(given.db)
+    return source if source.lower().endswith(_DATABASE_SUFFIXES) else None
+
+
+def _table(given: argparse.Namespace, source: str | None) -> Any:
+    if _database_path(given, source) is None:
+        assert source is not None
+        if given.table:
+            raise ParameterError(f"--table belongs to a database, and {source!r} is a data file")
+        return Path(source)
+    if not given.table:
+        raise ParameterError("which table of the database? give --table NAME")
+    return given.table
+
+
+def _rows(given: argparse.Namespace) -> Any:
+    if given.rows and given.rows.lower().endswith((".csv", ".csv.gz", ".tsv", ".parquet")):
+        return Path(given.rows)
+    return given.rows
+
+
+def _require_new(paths: Sequence[Path], force: bool) -> None:
+    # Before the work, not after it.
+    for path in paths:
+        if os.path.lexists(path) and not force:
+            raise ParameterError(
+                f"{str(path)!r} exists already: choose another name, or replace it with --force"
+            )
+
+
+def _map_beside(target: str) -> str:
+    path = Path(target)
+    stem = path.name
+    for suffix in (".gz", ".csv", ".parquet"):
+        stem = stem.removesuffix(suffix)
+    return str(path.with_name(f"{stem}.map.json"))
+
+
+def _columns_used(known: dict[str, Any]) -> str:
+    left_out = report.left_out_text(known["left_out"])
+    return f"{len(known['columns']):,} used" + (f"; left out: {left_out}" if left_out else "")
+
+
+def _say(given: argparse.Namespace, pairs: Sequence[tuple[str, str]]) -> None:
+    if not given.quiet:
+        # Features on standard output must not be mixed with words.
+        stream = sys.stderr if getattr(given, "to", None) == "-" else sys.stdout
+        print("\n".join(report.aligned(pairs)), file=stream)
+
+
+def _bar() -> Callable[[float], None]:
+    started = time.monotonic()
+
+    def show(share: float) -> None:
+        if time.monotonic() - started > 1:
+            filled = int(30 * share)
+            end = "\r" if share < 1 else "\r\x1b[K"
+            line = f"  {share:4.0%} {'#' * filled}{'.' * (30 - filled)}"
+            print(line, end=end, file=sys.stderr, flush=True)
+
+    return show
+
+
+# --- the parser ---------------------------------------------------------------------------------
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ParameterError(f"{message}; see '{self.prog} --help'")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="sqlkrp",
+        description="Random features of the polynomial kernel by SUM/minus SQL, in the database.",
+        epilog="example: sqlkrp featurize digits.csv --keep label --to features.csv",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"sqlkrp {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    def command(
+        name: str, run: Callable[[argparse.Namespace], int], does: str, example: str
+    ) -> argparse.ArgumentParser:
+        one = commands.add_parser(
+            name,
+            help=does,
+            description=f"{does[0].upper()}{does[1:]}.",
+            epilog=f"example: sqlkrp {name} {example}",
+            allow_abbrev=False,
+        )
+        one.set_defaults(run=run)
+        one.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
+        return one
+
+    one = command(
+        "featurize",
+        _featurize,
+        "draw a map, compute the features and write them to a file, in one go",
+        "digits.csv --exclude label --keep label --components 256 --to features.csv",
+    )
+    _add_source(one)
+    _add_destination(one)
+    one.add_argument("--map", metavar="FILE", help="where to save the map (default: beside DEST)")
+    _add_drawing(one)
+    _add_reading(one, tables=True)
+    _add_writing(one)
+    _add_engine(one)
+
+    one = command(
+        "draw",
+        _draw,
+        "draw a map from the names and types of the columns",
+        "warehouse.duckdb --table sales --pool hadamard -o sales.map.json",
+    )
+    _add_source(one)
+    one.add_argument("-o", "--out", metavar="MAP", required=True, help="where to save the map")
+    one.add_argument("--force", action="store_true", help="replace the file if it exists")
+    _add_drawing(one)
+    _add_reading(one, tables=True)
+    _add_engine(one)
+
+    one = command(
+        "sql",
+        _sql,
+        "print the SQL of a map's features, and nothing else",
+        "sales.map.json --table main.sales --keep id",
+    )
+    _add_map(one)
+    one.add_argument("--table", metavar="NAME", required=True, help="the table, as SQL writes it")
+    one.add_argument("--dialect", choices=sorted(DIALECTS), default="duckdb")
+    _add_reading(one, tables=False)
+    _add_writing(one)
+
+    one = command(
+        "tables",
+        _tables,
+        "write the index/sign table and the component table, with their DDL",
+        "sales.map.json -o tables/",
+    )
+    _add_map(one)
+    one.add_argument("-o", "--out", metavar="DIR", required=True, help="a folder for the files")
+    one.add_argument("--format", choices=("csv", "parquet"), default="csv")
+    one.add_argument("--force", action="store_true", help="replace the folder's files")
+
+    one = command(
+        "run",
+        _run,
+        "create a table or view of features inside a database",
+        "sales.map.json --db warehouse.duckdb --table sales --into sales_krp --keep id",
+    )
+    _add_map(one)
+    _add_database(one)
+    one.add_argument("--into", metavar="NAME", required=True, help="the table or view to create")
+    one.add_argument("--view", action="store_true", help="create a view")
+    one.add_argument("--replace", action="store_true", help="replace it if it exists")
+    _add_reading(one, tables=False)
+    _add_writing(one)
+    _add_engine(one)
+
+    one = command(
+        "export",
+        _export,
+        "compute the features and write them to a file",
+        "sales.map.json --db warehouse.duckdb --table sales --keep id --to features.parquet",
+    )
+    _add_map(one)
+    _add_database(one)
+    _add_file(one)
+    _add_destination(one)
+    _add_reading(one, tables=False)
+    _add_writing(one)
+    _add_engine(one)
+
+    one = command(
+        "verify",
+        _verify,
+        "compare the engine's features with NumPy's (exit code 1 if they differ)",
+        "sales.map.json --db warehouse.duckdb --table sales --sample 1000",
+    )
+    _add_map(one)
+    _add_database(one)
+    _add_file(one)
+    one.add_argument("--sample", type=int, default=1000, metavar="ROWS", help="(default: 1000)")
+    one.add_argument("--tolerance", type=float, help="relative error of a feature to accept")
+    one.add_argument("--all", action="store_true", help="list every feature, not the worst 10")
+    one.add_argument("--form", choices=FORMS, default="auto")
+    _add_long(one)
+    _add_engine(one)
+
+    one = command(
+        "inspect",
+        _inspect,
+        "say what a map is: parameters, columns, digest, work a row, size of the SQL",
+        "sales.map.json",
+    )
+    _add_map(one)
+    one.add_argument("--json", action="store_true", help="as JSON")
+    return parser
+
+
+def _add_map(one: argparse.ArgumentParser) -> None:
+    one.add_argument("map", metavar="MAP", help="a map file, from sqlkrp draw or featurize")
+
+
+def _add_source(one: argparse.ArgumentParser) -> None:
+    one.add_argument(
+        "source",
+        metavar="SOURCE",
+        help="a .csv, .csv.gz, .tsv or .parquet file (or a glob), or a .duckdb file with --table",
+    )
+
+
+def _add_destination(one: argparse.ArgumentParser) -> None:
+    one.add_argument(
+        "--to",
+        metavar="DEST",
+        required=True,
+        help="a .csv, .csv.gz or .parquet file, or - for CSV on standard output",
+    )
+    one.add_argument("--force", action="store_true", help="replace files that exist")
+
+
+def _add_database(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--db", metavar="FILE", help="a DuckDB database file")
+    one.add_argument("--table", metavar="NAME", help="its table, as SQL writes it")
+
+
+def _add_file(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--file", metavar="FILE", help="a data file, in place of --db and --table")
+
+
+def _add_drawing(one: argparse.ArgumentParser) -> None:
+    group = one.add_argument_group("the map")
+    group.add_argument("--degree", type=int, default=2, metavar="G", help="of the kernel (2)")
+    group.add_argument("--components", type=int, default=1000, metavar="K", help="features (1000)")
+    group.add_argument("--terms", type=int, default=10, metavar="T", help="products in each (10)")
+    group.add_argument(
+        "--pool",
+        default="achlioptas",
+        metavar="POOL",
+        help="achlioptas (default), hadamard (cheaper, as a rule better) or gaussian",
+    )
+    group.add_argument(
+        "--hyperplanes", type=_whole_or_auto, default="auto", metavar="P", help="in the pool (auto)"
+    )
+    group.add_argument(
+        "--sparsity", type=float, default=3, metavar="S", help="a share 1/S is not zero (3)"
+    )
+    group.add_argument(
+        "--block-size", type=int, default=64, metavar="M", help="of hadamard, a power of two (64)"
+    )
+    group.add_argument("--coef0", type=float, default=0.0, help="c0 of (gamma <x,y> + c0)^g (0)")
+    group.add_argument("--gamma", type=float, default=1.0, help="gamma of the kernel (1)")
+    group.add_argument("--seed", type=int, help="draws the same map again (default: drawn)")
+    group.add_argument("--dtype", default="auto", help="float32, float64 or auto (default)")
+    group.add_argument("--nulls", default="error", help="error (default), zero, mean or propagate")
+    group.add_argument("--scaling", help="standard, minmax or unit (default: none)")
+    group.add_argument(
+        "--exclude", action="append", default=[], metavar="COLUMN", help="repeat for more columns"
+    )
+    group.add_argument(
+        "--include", action="append", metavar="COLUMN", help="use only these (repeat for more)"
+    )
+
+
+def _add_reading(one: argparse.ArgumentParser, *, tables: bool) -> None:
+    if tables:
+        one.add_argument("--table", metavar="NAME", help="the table, if SOURCE is a database")
+    one.add_argument(
+        "--keep",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="hand this column on, unchanged and first (repeat for more)",
+    )
+    _add_long(one)
+
+
+def _add_long(one: argparse.ArgumentParser) -> None:
+    one.add_argument(
+        "--long",
+        type=_three_names,
+        metavar="ROW,FEATURE,VALUE",
+        help="the table is sparse: these are its three columns",
+    )
+    one.add_argument(
+        "--rows", metavar="TABLE", help="with --long: a table with one row for each row"
+    )
+
+
+def _add_writing(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--form", choices=FORMS, default="auto", help="of the SQL (auto)")
+    one.add_argument("--stage", choices=STAGES, default="features")
+    one.add_argument("--output", choices=OUTPUTS, default="columns", help="or one array column")
+
+
+def _add_engine(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--memory-limit", metavar="SIZE", help="of DuckDB, such as 4GB")
+    one.add_argument("--threads", type=int, metavar="N", help="of DuckDB")
+
+
+def _whole_or_auto(value: str) -> int | str:
+    return value if value == "auto" else int(value)
+
+
+def _three_names(value: str) -> tuple[str, ...]:
+    names = tuple(value.split(","))
+    if len(names) != 3 or not all(names):
+        raise argparse.ArgumentTypeError("name three columns, such as row,feature,value")
+    return names
+
+
+if __name__ == "__main__":
+    sys.exit(main())

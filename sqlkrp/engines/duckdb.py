@@ -1,0 +1,353 @@
+"""DuckDB: the embedded engine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from sqlkrp.engines.base import Database, Fitted, Input, TableOrFile, TableSource
+from sqlkrp.errors import ColumnError, EngineError, ParameterError
+from sqlkrp.files import remove_dead, write_whole
+from sqlkrp.maps.source import FLOAT32, NUMBER
+from sqlkrp.sql.dialects import dialect
+from sqlkrp.sql.names import TableName, quote, quote_table, table_name, text
+from sqlkrp.sql.statement import write
+from sqlkrp.sql.tables import create_side_table
+from sqlkrp.stages import Table
+
+__all__ = ["DuckDB", "RelationSource", "write_tables"]
+
+_NUMBERS = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|BOOLEAN|BIGNUM|DECIMAL\(.*\)")
+_COPY_OPTIONS = {
+    ".csv": "FORMAT csv, HEADER",
+    ".csv.gz": "FORMAT csv, HEADER, COMPRESSION gzip",
+    ".parquet": "FORMAT parquet, COMPRESSION zstd",
+}
+_READERS = {
+    ".csv": "read_csv",
+    ".csv.gz": "read_csv",
+    ".tsv": "read_csv",
+    ".parquet": "read_parquet",
+}
+_TEMPORARY_PREFIX = "sqlkrp-spill-"
+
+
+class DuckDB(Database):
+    """A DuckDB connection that computes features."""
+
+    dialect = dialect("duckdb")
+
+    def __init__(self, connection: Any, on_close: Callable[[], None] | None = None) -> None:
+        self.connection = connection
+        self._on_close = on_close
+        self._kept: list[str] = []
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str] | None,
+        *,
+        read_only: bool = False,
+        memory_limit: str | None = None,
+        threads: int | None = None,
+    ) -> DuckDB:
+        """Open a database file, or an empty database in memory."""
+        config: dict[str, Any] = {}
+        if memory_limit is not None:
+            config["memory_limit"] = memory_limit
+        if threads is not None:
+            config["threads"] = threads
+        clean_up = contextlib.ExitStack()
+        if path is None:
+            # What does not fit in memory is written to a folder of our own, not the user's.
+            config["temp_directory"] = clean_up.enter_context(_spill_folder())
+        try:
+            name = ":memory:" if path is None else os.fspath(path)
+            connection = duckdb.connect(
+                name, read_only=read_only and path is not None, config=config
+            )
+        except (duckdb.Error, OSError) as bad:
+            clean_up.close()
+            raise EngineError(f"cannot open {path or 'DuckDB'}: {_first_line(bad)}") from bad
+
+        def close() -> None:
+            connection.close()
+            clean_up.close()
+
+        return cls(connection, close)
+
+    @staticmethod
+    def is_connection(target: Any) -> bool:
+        """Whether this is an open DuckDB connection."""
+        return isinstance(target, duckdb.DuckDBPyConnection)
+
+    def relation(
+        self,
+        fitted: Fitted,
+        table: TableOrFile,
+        *,
+        keep: Iterable[str] = (),
+        form: str = "auto",
+        stage: str = "features",
+        output: str = "columns",
+        long: tuple[str, str, str] | None = None,
+        rows: TableOrFile | None = None,
+    ) -> Any:
+        """The features as a lazy DuckDB relation, to go on with: filter, join, ``.df()``.
+
+        In the tables form its side tables stay, as temporary tables, until :meth:`close`.
+        """
+        data = self._input(table, long, rows)
+        query = self._query(fitted, data, keep, form, stage, output)
+        statement = write(query, self.dialect)
+        for name, columns in statement.side_tables.items():
+            self._kept.append(name)
+            self._load(name, columns)
+        with _explained("the features"):
+            return self.connection.sql(statement.text)
+
+    def close(self) -> None:
+        for name in self._kept:
+            self._drop_temporary(name)
+        self._kept.clear()
+        if self._on_close is not None:
+            self._on_close()
+            self._on_close = None
+
+    # --- looking ------------------------------------------------------------------------------
+
+    def _relation(self, table: TableOrFile) -> str:
+        if isinstance(table, Path):
+            return _file_relation(table)
+        return quote_table(table, self.dialect)
+
+    def _describe(self, relation: str, name: str) -> dict[str, str]:
+        try:
+            rows = self.connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
+        except duckdb.Error as bad:
+            raise ColumnError(f"cannot read {name}: {_first_line(bad)}") from bad
+        return {row[0]: row[1] for row in rows}
+
+    def _kind(self, type_name: str) -> str:
+        if type_name == "FLOAT":
+            return FLOAT32
+        return NUMBER if _NUMBERS.fullmatch(type_name) else type_name
+
+    def _fetch_row(self, sql: str, what: str) -> tuple[Any, ...]:
+        return self._fetch_rows(sql, what)[0]
+
+    def _fetch_rows(self, sql: str, what: str) -> list[tuple[Any, ...]]:
+        self._execute(sql, what)
+        rows: list[tuple[Any, ...]] = self.connection.fetchall()
+        return rows
+
+    def _fetch(self, sql: str, columns: Sequence[str]) -> NDArray[Any]:
+        self._execute(sql, "the features")
+        fetched = self.connection.fetchnumpy()
+        arrays = [
+            np.ma.filled(np.ma.asarray(fetched[name]).astype("float64"), np.nan) for name in columns
+        ]
+        return np.column_stack(arrays)
+
+    # --- running ------------------------------------------------------------------------------
+
+    def _execute(self, sql: str, what: str) -> None:
+        # The driver looks at signals rarely: a Ctrl-C could go unheard for minutes. So the
+        # statement runs in a thread of its own, and this one hears the signal and interrupts it.
+        failed: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                self.connection.execute(sql)
+            except BaseException as bad:
+                failed.append(bad)
+
+        worker = threading.Thread(target=run, name="sqlkrp-statement")
+        worker.start()
+        try:
+            while worker.is_alive():
+                worker.join(0.1)
+                self._report_progress()
+        except BaseException:
+            while worker.is_alive():
+                self.connection.interrupt()
+                worker.join(0.1)
+            raise
+        if failed:
+            with _explained(what):
+                raise failed[0]
+
+    def _report_progress(self) -> None:
+        if self.on_progress is not None:
+            percent = self.connection.query_progress()
+            if percent >= 0:
+                self.on_progress(percent / 100)
+
+    def _load(self, name: str, columns: Table) -> None:
+        table, view = quote(name, self.dialect), f"{name}_load"
+        self._drop_temporary(name)
+        with _explained(f"loading the side table {name}"):
+            self.connection.execute(create_side_table(name, columns, self.dialect, temporary=True))
+            if not len(next(iter(columns.values()))):
+                return
+            self.connection.register(view, columns)
+            try:
+                self.connection.execute(
+                    f"INSERT INTO {table} SELECT * FROM {quote(view, self.dialect)}"
+                )
+            finally:
+                self.connection.unregister(view)
+
+    def _drop_temporary(self, name: str) -> None:
+        # In a transaction that failed every statement is refused, and its tables go with it.
+        with contextlib.suppress(duckdb.Error):
+            self.connection.execute(f"DROP TABLE IF EXISTS temp.{quote(name, self.dialect)}")
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        try:
+            self.connection.begin()
+        except duckdb.TransactionException:
+            yield  # the user's own transaction, which is the user's to end
+            return
+        try:
+            yield
+        except BaseException:
+            with contextlib.suppress(duckdb.Error):
+                self.connection.rollback()
+            raise
+        with _explained("committing"):
+            self.connection.commit()
+
+    # --- creating -----------------------------------------------------------------------------
+
+    def _existing(self, table: TableName) -> str | None:
+        parts = table_name(table)
+        with _explained(f"looking for {table!r}"):
+            rows = self.connection.execute(
+                "SELECT table_type FROM information_schema.tables"
+                " WHERE lower(table_name) = lower(?)"
+                " AND lower(table_schema) = lower(coalesce(?, current_schema()))"
+                " AND lower(table_catalog) = lower(coalesce(?, current_catalog()))",
+                [parts[-1], *_schema_and_catalog(parts)],
+            ).fetchall()
+        if not rows:
+            return None
+        return "view" if rows[0][0] == "VIEW" else "table"
+
+    def _create(self, into: TableName, select: str, *, view: bool, replace: bool) -> int | None:
+        kind = "VIEW" if view else "TABLE"
+        how = "CREATE OR REPLACE" if replace else "CREATE"
+        name = quote_table(into, self.dialect)
+        self._execute(f"{how} {kind} {name} AS\n{select}", f"creating {into!r}")
+        return None if view else self._count()
+
+    def _comment(self, into: TableName, text_of: str, *, view: bool) -> None:
+        kind = "VIEW" if view else "TABLE"
+        name = quote_table(into, self.dialect)
+        self._execute(f"COMMENT ON {kind} {name} IS {text(text_of)}", f"naming the map of {into!r}")
+
+    # --- exporting ----------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _destination(self, path: str | Path, *, replace: bool) -> Iterator[Callable[[str], int]]:
+        if str(path) == "-":
+            sys.stdout.flush()
+            yield lambda select: self._copy(select, Path("/dev/stdout"), _COPY_OPTIONS[".csv"])
+            return
+        target = Path(path)
+        options = _COPY_OPTIONS[_suffix(target, _COPY_OPTIONS)]
+        with write_whole(target, replace=replace) as part:
+            yield lambda select: self._copy(select, part, options)
+
+    def _copy(self, select: str, path: Path, options: str) -> int:
+        self._execute(f"COPY (\n{select}\n) TO {text(str(path))} ({options})", f"writing {path}")
+        return self._count()
+
+    def _count(self) -> int:
+        """The rows that the last statement wrote."""
+        row = self.connection.fetchone()
+        return int(row[0])
+
+    def _sampled(self, relation: str, columns: Sequence[str], rows: int) -> str:
+        listed = ", ".join(quote(name, self.dialect) for name in columns)
+        return f"SELECT {listed} FROM {relation} USING SAMPLE reservoir({rows:d} ROWS)"
+
+
+def write_tables(tables: dict[str, Table], folder: Path, suffix: str) -> None:
+    """Write side tables to files of a folder, each under its full name."""
+    options = _COPY_OPTIONS[suffix]
+    with contextlib.closing(DuckDB.open(None)) as database:
+        for name, columns in tables.items():
+            database._load(name, columns)
+            select = f"SELECT * FROM {quote(name, database.dialect)}"
+            database._copy(select, folder / f"{name}{suffix}", options)
+
+
+class RelationSource(TableSource):
+    """A DuckDB relation of the user's own connection as something a map can be fitted to."""
+
+    def __init__(self, relation: Any) -> None:
+        self._relation = relation
+        types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+        # The relation's connection is not to be had, and not needed: it aggregates by itself.
+        super().__init__(DuckDB(None), Input("", types, "the relation"))
+
+    def _aggregate(self, expressions: Sequence[str]) -> tuple[Any, ...]:
+        with _explained("computing the columns' statistics"):
+            row: tuple[Any, ...] = self._relation.aggregate(", ".join(expressions)).fetchone()
+        return row
+
+
+def _file_relation(path: Path) -> str:
+    reader = _READERS[_suffix(path, _READERS)]
+    return f"{reader}({text(str(path))})"
+
+
+def _suffix(path: Path, known: dict[str, str]) -> str:
+    name = path.name.lower()
+    for suffix in sorted(known, key=len, reverse=True):
+        if name.endswith(suffix):
+            return suffix
+    allowed = ", ".join(known)
+    raise ParameterError(f"{str(path)!r} is no kind of file known here: use one of {allowed}")
+
+
+def _schema_and_catalog(parts: Sequence[str]) -> tuple[str | None, str | None]:
+    schema = parts[-2] if len(parts) > 1 else None
+    return schema, parts[-3] if len(parts) > 2 else None
+
+
+@contextlib.contextmanager
+def _explained(what: str) -> Iterator[None]:
+    try:
+        yield
+    except duckdb.Error as bad:
+        raise EngineError(f"DuckDB refused {what}: {_first_line(bad)}") from bad
+
+
+def _first_line(bad: BaseException) -> str:
+    lines = [line for line in str(bad).splitlines() if line.strip()]
+    return lines[0].strip() if lines else type(bad).__name__
+
+
+@contextlib.contextmanager
+def _spill_folder() -> Iterator[str]:
+    remove_dead(Path(tempfile.gettempdir()), re.compile(rf"{_TEMPORARY_PREFIX}(\d+)-.*"))
+    folder = tempfile.mkdtemp(prefix=f"{_TEMPORARY_PREFIX}{os.getpid()}-")
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,54 @@
+"""The errors a user can meet.
+
+Each message is one line: what was given, what is allowed, what to do.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ColumnError",
+    "EngineError",
+    "LimitError",
+    "MapFileError",
+    "MissingValueError",
+    "NotFittedError",
+    "ParameterError",
+    "SqlkrpError",
+    "TargetExistsError",
+]
+
+
+class SqlkrpError(Exception):
+    """Base of every error that sqlkrp raises on purpose."""
+
+
+class ParameterError(SqlkrpError, ValueError):
+    """A parameter has a value that is not allowed."""
+
+
+class ColumnError(SqlkrpError, ValueError):
+    """A column or table is missing, ambiguous, or of a type that cannot be used."""
+
+
+class MissingValueError(SqlkrpError, ValueError):
+    """NULL, NaN or infinite values were met under ``nulls="error"``."""
+
+
+class NotFittedError(SqlkrpError, ValueError, AttributeError):
+    """The map has no hyperplanes yet."""
+
+
+class MapFileError(SqlkrpError, ValueError):
+    """A map file is damaged, edited, truncated, or of a newer format."""
+
+
+class TargetExistsError(SqlkrpError, ValueError):
+    """The file or table to write is already there and replacing it was not asked for."""
+
+
+class LimitError(SqlkrpError, ValueError):
+    """What was asked for is more than the engine can take."""
+
+
+class EngineError(SqlkrpError, RuntimeError):
+    """The database refused a statement; the message names the statement."""

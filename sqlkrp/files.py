@@ -1,0 +1,116 @@
+"""Write files whole or not at all: under a temporary name beside the target, then renamed.
+
+A process that is killed leaves its temporary behind. Its name says whose it was
+(``.TARGET.sqlkrp-PID.part``), and the next write to the same target removes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from sqlkrp.errors import ParameterError, TargetExistsError
+
+__all__ = ["remove_dead", "write_folder", "write_whole"]
+
+
+@contextlib.contextmanager
+def write_whole(target: Path, *, replace: bool) -> Iterator[Path]:
+    """A path to write a file to; it becomes ``target`` if the block ends well, else is removed."""
+    if target.is_dir():
+        raise ParameterError(f"{str(target)!r} is a folder: give the name of a file in it")
+    if not replace:
+        _require_free(target)
+    with _part(target) as part:
+        yield part
+        if replace:
+            os.replace(part, target)
+        else:
+            _publish_new(part, target)
+
+
+@contextlib.contextmanager
+def write_folder(target: Path, own: re.Pattern[str], *, replace: bool) -> Iterator[Path]:
+    """The same for a folder; one that exists is replaced only if all it holds is named ``own``."""
+    if target.exists() and not target.is_dir():
+        raise ParameterError(f"{str(target)!r} is a file: give the name of a folder")
+    held = [path.name for path in target.iterdir()] if target.is_dir() else []
+    if held and not replace:
+        _require_free(target)
+    foreign = [name for name in held if not own.fullmatch(name)]
+    if foreign:
+        raise TargetExistsError(
+            f"{str(target)!r} holds {foreign[0]!r}, which is not of sqlkrp: choose another folder"
+        )
+    with _part(target) as part:
+        part.mkdir()
+        yield part
+        old = part.with_name(part.name + ".old")
+        if held:
+            target.rename(old)
+        part.replace(target)
+        _remove(old)
+
+
+def remove_dead(folder: Path, name: re.Pattern[str]) -> None:
+    """Remove what has such a name, whose first group is a process that no longer runs."""
+    for path in folder.iterdir():
+        match = name.fullmatch(path.name)
+        if match and not _is_running(int(match[1])):
+            _remove(path)
+
+
+@contextlib.contextmanager
+def _part(target: Path) -> Iterator[Path]:
+    if not target.parent.is_dir():
+        raise ParameterError(f"there is no folder {str(target.parent)!r} to write to: create it")
+    leftover = re.compile(rf"\.{re.escape(target.name)}\.sqlkrp-(\d+)\.part(\.old)?")
+    remove_dead(target.parent, leftover)
+    part = target.with_name(f".{target.name}.sqlkrp-{os.getpid()}.part")
+    try:
+        yield part
+    finally:
+        _remove(part)
+
+
+def _require_free(target: Path) -> None:
+    if os.path.lexists(target):
+        raise TargetExistsError(
+            f"{str(target)!r} exists already: choose another name, or replace it (--force, "
+            "or replace=True)"
+        )
+
+
+def _publish_new(part: Path, target: Path) -> None:
+    # A hard link refuses an existing target, so that one written meanwhile is not lost.
+    try:
+        os.link(part, target)
+    except FileExistsError:
+        _require_free(target)
+    except OSError:
+        os.replace(part, target)  # a file system without hard links
+
+
+def _is_running(pid: int) -> bool:
+    if os.name != "posix":
+        return True  # elsewhere there is no harmless way to ask
+    if pid == os.getpid():
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

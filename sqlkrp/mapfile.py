@@ -1,0 +1,171 @@
+"""Save and load a fitted map as one JSON file, with a digest of its content.
+
+The file holds parameters, columns and statistics as plain JSON, and each table as compressed
+bytes. The stored tables are the truth: loading builds the stages from them and draws nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import math
+import zlib
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sqlkrp.errors import MapFileError, SqlkrpError
+from sqlkrp.maps import Map
+from sqlkrp.stages import STAGES, Program, Stage
+
+__all__ = ["FORMAT_VERSION", "digest", "dumps", "loads"]
+
+FORMAT = "sqlkrp map"
+FORMAT_VERSION = 1
+
+_DTYPES = ("int8", "int32", "float32", "float64")
+# A map file may come from anywhere: an array that claims more than this is refused unread.
+_MAX_ARRAY_BYTES = 1 << 32
+
+
+def digest(fitted: Map) -> str:
+    """SHA-256 of all that determines the features: parameters, columns, statistics and tables."""
+    return _digest(_content(fitted, _array_facts))
+
+
+def dumps(fitted: Map, version: str) -> str:
+    """The text of a map file."""
+    content = _content(fitted, _array_text)
+    head = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "sqlkrp": version,
+        "digest": digest(fitted),
+    }
+    return json.dumps({**head, **content}, indent=1, ensure_ascii=False) + "\n"
+
+
+def loads(text: str, kinds: Mapping[str, type[Map]], where: str) -> Map:
+    """A fitted map from the text of a map file; ``kinds`` are the maps by name."""
+    document = _parse(text, where)
+    try:
+        fitted = _build(document, kinds)
+        found = digest(fitted)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, AssertionError) as bad:
+        # SqlkrpError is among these; its message says more than "damaged".
+        detail = str(bad) if isinstance(bad, SqlkrpError) else "a part is missing or malformed"
+        raise MapFileError(f"{where} is damaged ({detail}): restore it, or draw it again") from bad
+    if found != document.get("digest"):
+        raise MapFileError(
+            f"{where} was changed after it was saved (its content has digest {found[:12]}, it says "
+            f"{str(document.get('digest'))[:12]}): restore it, or draw it again"
+        )
+    return fitted
+
+
+def _parse(text: str, where: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as bad:
+        raise MapFileError(
+            f"{where} is not a whole sqlkrp map (not valid JSON; truncated?): "
+            "restore it, or draw it again"
+        ) from bad
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise MapFileError(f"{where} is not a sqlkrp map: give a file written by sqlkrp")
+    version = document.get("format_version")
+    if isinstance(version, int) and version > FORMAT_VERSION:
+        raise MapFileError(
+            f"{where} has map format {version}, and this sqlkrp reads up to {FORMAT_VERSION}: "
+            "upgrade sqlkrp"
+        )
+    return document
+
+
+def _content(fitted: Map, encode: Any) -> dict[str, Any]:
+    return {
+        "map": type(fitted).__name__,
+        "parameters": {k: _plain(v) for k, v in fitted.get_params().items()},
+        "seed": fitted.seed_,
+        "left_out": fitted.left_out_,
+        "names": list(fitted.program.names),
+        "stages": [_stage_content(stage, encode) for stage in fitted.program.stages],
+    }
+
+
+def _stage_content(stage: Stage, encode: Any) -> dict[str, Any]:
+    kind = next(name for name, one in STAGES.items() if type(stage) is one)
+    content: dict[str, Any] = {"stage": kind}
+    for part in fields(stage):  # type: ignore[arg-type]
+        if part.init:
+            value = getattr(stage, part.name)
+            is_array = isinstance(value, np.ndarray)
+            content[part.name] = encode(value) if is_array else _plain(value)
+    return content
+
+
+def _build(document: dict[str, Any], kinds: Mapping[str, type[Map]]) -> Map:
+    if document["map"] not in kinds:
+        raise MapFileError(f"it holds a {document['map']!r}, which this sqlkrp does not know")
+    fitted = kinds[document["map"]](**document["parameters"])
+    stages = tuple(_stage(content) for content in document["stages"])
+    fitted.program_ = Program(stages, tuple(document["names"]))
+    fitted.seed_ = document["seed"]
+    fitted.left_out_ = document["left_out"]
+    return fitted
+
+
+def _stage(content: dict[str, Any]) -> Stage:
+    values = {key: _decode(value) for key, value in content.items() if key != "stage"}
+    return STAGES[content["stage"]](**values)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _array_facts(array: NDArray[Any]) -> dict[str, Any]:
+    # Hashing the raw bytes makes the digest independent of how they were compressed.
+    raw = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+    sha = hashlib.sha256(raw).hexdigest()
+    return {"dtype": array.dtype.name, "shape": list(array.shape), "sha256": sha}
+
+
+def _array_text(array: NDArray[Any]) -> dict[str, Any]:
+    raw = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+    data = base64.b64encode(zlib.compress(raw, 6)).decode("ascii")
+    return {"dtype": array.dtype.name, "shape": list(array.shape), "zlib_base64": data}
+
+
+def _decode(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(value)
+    if not isinstance(value, dict):
+        return value
+    shape = tuple(value["shape"])
+    if value["dtype"] not in _DTYPES or not all(type(n) is int and n >= 0 for n in shape):
+        raise ValueError("an array of another type or shape")
+    size = math.prod(shape) * np.dtype(value["dtype"]).itemsize
+    if size > _MAX_ARRAY_BYTES:
+        raise ValueError("an array too large to be true")
+    try:
+        unpack = zlib.decompressobj()
+        raw = unpack.decompress(base64.b64decode(value["zlib_base64"], validate=True), size + 1)
+    except (zlib.error, binascii.Error) as bad:
+        raise ValueError("an array that cannot be unpacked") from bad
+    if len(raw) != size:
+        raise ValueError("an array of another size than it says")
+    dtype = np.dtype(value["dtype"]).newbyteorder("<")
+    return np.frombuffer(raw, dtype=dtype).reshape(shape).astype(value["dtype"])
+
+
+def _digest(content: dict[str, Any]) -> str:
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()

@@ -1,0 +1,6 @@
+"""The feature maps: one file each, with its parameters, its draw, and its list of stages."""
+
+from sqlkrp.maps.base import Map
+from sqlkrp.maps.krp import KRP
+
+__all__ = ["KRP", "Map"]

@@ -1,0 +1,336 @@
+"""What every feature map shares: parameters, fitting to columns, and the NumPy twin.
+
+Names and behaviour are scikit-learn's, without depending on it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sqlkrp.errors import ColumnError, NotFittedError, ParameterError
+from sqlkrp.maps.source import FLOAT32, NUMBER, Source, Statistics, as_source, to_floats
+from sqlkrp.pools import generator
+from sqlkrp.stages import Prepare, Program, Stage
+
+__all__ = ["Map", "match_columns"]
+
+SomeMap = TypeVar("SomeMap", bound="Map")
+
+_SCALINGS = (None, "standard", "minmax", "unit")
+_DTYPES = ("auto", "float32", "float64")
+
+
+class Map:
+    """A feature map: parameters, then after ``fit`` a row program.
+
+    A concrete map sets its parameters in ``__init__`` (keyword names equal attribute names) and
+    defines ``check`` (its parameters are allowed) and ``draw`` (its stages after Prepare).
+    """
+
+    prefix: str = "feature"
+    """What the feature names begin with."""
+
+    n_components: int
+    scaling: str | None
+    nulls: str
+    dtype: str
+    random_state: int | None
+
+    program_: Program
+    seed_: int
+    left_out_: dict[str, str]
+
+    # --- what a concrete map says -------------------------------------------------------------
+
+    def check(self) -> None:
+        """Raise ParameterError unless the parameters are allowed."""
+        raise NotImplementedError
+
+    def constant(self) -> float | None:
+        """The value of a constant column beside the inputs, or None for no such column."""
+        return None
+
+    def draw(self, n_inputs: int, rng: np.random.Generator) -> list[Stage]:
+        """The stages after Prepare, for so many inputs."""
+        raise NotImplementedError
+
+    # --- parameters ---------------------------------------------------------------------------
+
+    @classmethod
+    def parameter_names(cls) -> list[str]:
+        """The names of the constructor's parameters."""
+        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name (``deep`` is scikit-learn's, and changes nothing here)."""
+        return {name: getattr(self, name) for name in self.parameter_names()}
+
+    def set_params(self: SomeMap, **parameters: Any) -> SomeMap:
+        """Set parameters by name; a name that does not exist is an error."""
+        for name, value in parameters.items():
+            if name not in self.parameter_names():
+                near = near_matches(name, self.parameter_names())
+                raise ParameterError(f"{type(self).__name__} has no parameter {name!r}{near}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
+        return f"{type(self).__name__}({given})"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "program_")
+
+    def __sklearn_tags__(self) -> Any:
+        # Only scikit-learn calls this, so it is there to be imported.
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=False),
+            transformer_tags=TransformerTags(),
+            input_tags=InputTags(allow_nan=self.nulls != "error"),
+        )
+
+    # --- fitting ------------------------------------------------------------------------------
+
+    def fit(
+        self: SomeMap,
+        source: Any,
+        y: Any = None,
+        *,
+        include: Iterable[str] | None = None,
+        exclude: Iterable[str] = (),
+        keep: Iterable[str] = (),
+    ) -> SomeMap:
+        """Draw the map for the columns of ``source``.
+
+        Only names and types are read, unless ``scaling`` or ``nulls="mean"`` need statistics.
+        Columns in ``exclude`` and ``keep`` are no features, unless ``include`` names them; with
+        ``include`` only those it names are. Columns that are not numbers are left out
+        (``left_out_`` says why).
+        """
+        self._check_common()
+        self.check()
+        described = as_source(source)
+        kinds = described.kinds
+        columns, left_out = _choose_columns(kinds, include, exclude, keep)
+        dtype = self.dtype
+        if dtype == "auto":
+            single = all(kinds[name] == FLOAT32 for name in columns)
+            dtype = "float32" if single else "float64"
+        prepare = self._prepare(columns, described, dtype)
+        seed = _seed(self.random_state)
+        stages = self.draw(prepare.n_outputs, generator(seed))
+        names = tuple(f"{self.prefix}_{i}" for i in range(stages[-1].n_outputs))
+        self.program_ = Program((prepare, *stages), names)
+        self.seed_ = seed
+        self.left_out_ = left_out
+        return self
+
+    def _check_common(self) -> None:
+        choose("scaling", self.scaling, _SCALINGS)
+        choose("nulls", self.nulls, Prepare.POLICIES)
+        choose("dtype", self.dtype, _DTYPES)
+        whole("n_components", self.n_components, at_least=1)
+
+    def _prepare(self, columns: Sequence[str], source: Source, dtype: str) -> Prepare:
+        d = len(columns)
+        fill, shift, scale = np.zeros(d), np.zeros(d), np.ones(d)
+        if self.nulls == "mean" or self.scaling in ("standard", "minmax"):
+            moments = source.statistics(columns)
+            _require_values(columns, moments)
+            if self.nulls == "mean":
+                fill = moments.mean
+            if self.scaling == "standard":
+                shift, scale = moments.mean, _inverse(moments.std)
+            elif self.scaling == "minmax":
+                shift, scale = moments.min, _inverse(moments.max - moments.min)
+        return Prepare(
+            columns=tuple(columns),
+            fill=fill.astype(dtype),
+            shift=shift.astype(dtype),
+            scale=scale.astype(dtype),
+            nulls=self.nulls,
+            unit_length=self.scaling == "unit",
+            constant=self.constant(),
+            dtype=dtype,
+        )
+
+    # --- use ----------------------------------------------------------------------------------
+
+    def transform(self, X: Any) -> Any:
+        """The features of the rows of ``X``, computed by NumPy: the twin of the SQL.
+
+        A DataFrame's columns are matched by name (others are ignored), an array's by position.
+        Returns an array, or a DataFrame after ``set_output(transform="pandas")``.
+        """
+        features = self.program.apply(self.inputs(X))
+        if getattr(self, "_output", "default") == "pandas":
+            import pandas
+
+            index = X.index if hasattr(X, "index") else None
+            return pandas.DataFrame(features, columns=list(self.program.names), index=index)
+        return features
+
+    def fit_transform(self, X: Any, y: Any = None, **options: Any) -> Any:
+        """Fit to ``X``, then transform it."""
+        return self.fit(X, y, **options).transform(X)
+
+    def inputs(self, X: Any) -> NDArray[Any]:
+        """The input columns of ``X`` as one array, before Prepare."""
+        prepare = self.program.prepare
+        if hasattr(X, "columns") or isinstance(X, Mapping):
+            names = list(X.columns) if hasattr(X, "columns") else list(X)
+            match_columns(prepare.columns, names)
+            return np.column_stack([to_floats(X[name]) for name in prepare.columns])
+        table = np.asarray(X)
+        if table.ndim != 2 or table.shape[1] != len(prepare.columns):
+            raise ColumnError(
+                f"expected {len(prepare.columns)} columns, got an array of shape {table.shape}: "
+                "give the columns the map was fitted to, in that order"
+            )
+        return table
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """The names of the features."""
+        return np.array(self.program.names, dtype=object)
+
+    def set_output(self: SomeMap, *, transform: str | None = None) -> SomeMap:
+        """Choose what ``transform`` returns: ``"default"`` (an array) or ``"pandas"``."""
+        if transform is not None:
+            self._output = choose("transform", transform, ("default", "pandas"))
+        return self
+
+    @property
+    def program(self) -> Program:
+        """The row program; an error that says what to do before ``fit``."""
+        if not hasattr(self, "program_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")
+        return self.program_
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """The input columns' names, in order."""
+        return np.array(self.program.prepare.columns, dtype=object)
+
+    @property
+    def n_features_in_(self) -> int:
+        """How many input columns there are."""
+        return len(self.program.prepare.columns)
+
+
+def match_columns(wanted: Iterable[str], present: Iterable[str], where: str = "the data") -> None:
+    """Raise ColumnError, with near matches, unless every wanted column is present."""
+    present = list(present)
+    known = set(present)
+    missing = [name for name in wanted if name not in known]
+    if missing:
+        near = near_matches(missing[0], present)
+        more = f" (and {len(missing) - 1} more columns)" if len(missing) > 1 else ""
+        raise ColumnError(f"column {missing[0]!r}{more} is not in {where}{near}")
+
+
+def near_matches(name: str, present: Iterable[str]) -> str:
+    """The end of an error message: what may have been meant."""
+    names = [str(one) for one in present]
+    folded = [one for one in names if one.lower() == name.lower()]
+    near = folded or difflib.get_close_matches(name, names, n=3)
+    if near:
+        return ": did you mean " + " or ".join(repr(one) for one in near) + "?"
+    shown = ", ".join(repr(one) for one in names[:8]) + (", ..." if len(names) > 8 else "")
+    return f": there are {shown or 'none'}"
+
+
+def choose(name: str, value: Any, allowed: Sequence[Any]) -> Any:
+    """One of the allowed values, or an error that lists them."""
+    if not any(value is one or (isinstance(value, str) and value == one) for one in allowed):
+        raise ParameterError(f"{name}={value!r} is not allowed: use one of {_listed(allowed)}")
+    return value
+
+
+def whole(name: str, value: Any, *, at_least: int) -> int:
+    """A whole number that is not too small."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
+        raise ParameterError(f"{name}={value!r} is not allowed: use a whole number >= {at_least}")
+    return int(value)
+
+
+def real(name: str, value: Any, *, at_least: float, above: bool = False) -> float:
+    """A finite number that is not too small."""
+    fits = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    if not fits or value < at_least or (above and value == at_least):
+        sign = ">" if above else ">="
+        raise ParameterError(f"{name}={value!r} is not allowed: use a number {sign} {at_least:g}")
+    return float(value)
+
+
+def _listed(allowed: Sequence[Any]) -> str:
+    return ", ".join(repr(one) for one in allowed)
+
+
+def _choose_columns(
+    kinds: Mapping[str, str],
+    include: Iterable[str] | None,
+    exclude: Iterable[str],
+    keep: Iterable[str],
+) -> tuple[list[str], dict[str, str]]:
+    exclude, keep = list(exclude), list(keep)
+    match_columns([*exclude, *keep], kinds)
+    usable = {name for name, kind in kinds.items() if kind in (FLOAT32, NUMBER)}
+    if include is not None:
+        columns = list(dict.fromkeys(include))
+        match_columns(columns, kinds)
+        unusable = [name for name in columns if name not in usable]
+        if unusable:
+            raise ColumnError(
+                f"column {unusable[0]!r} is of type {kinds[unusable[0]]}: "
+                "features are numbers or booleans; cast it in a view, or do not include it"
+            )
+        both = [name for name in columns if name in exclude]
+        if both:
+            raise ColumnError(f"column {both[0]!r} is both included and excluded: choose one")
+    else:
+        columns = [n for n in kinds if n in usable and n not in exclude and n not in keep]
+    if not columns:
+        raise ColumnError(
+            "no numeric column is left to project: there must be at least one column of a numeric "
+            "or boolean type that is neither excluded nor kept"
+        )
+    unusable_names = [name for name in kinds if name not in usable and name not in keep]
+    return columns, {name: kinds[name] for name in unusable_names if name not in exclude}
+
+
+def _seed(random_state: Any) -> int:
+    if random_state is None:
+        entropy = np.random.SeedSequence().entropy
+        assert isinstance(entropy, int)
+        return entropy
+    return whole("random_state", random_state, at_least=0)
+
+
+def _require_values(columns: Sequence[str], moments: Statistics) -> None:
+    empty = [name for name, count in zip(columns, moments.count, strict=True) if not count]
+    if empty:
+        raise ColumnError(
+            f"column {empty[0]!r} holds no value to compute its mean or range from: exclude it"
+        )
+    finite = np.isfinite(moments.mean) & np.isfinite(moments.std)
+    if not finite.all():
+        name = columns[int(np.flatnonzero(~finite)[0])]
+        raise ColumnError(f"the mean of column {name!r} overflows: rescale it in a view first")
+
+
+def _inverse(spread: NDArray[np.float64]) -> NDArray[np.float64]:
+    # A constant column has no spread; like scikit-learn, leave it as it is after the shift. The
+    # threshold (a denormal spread whose inverse overflows) counts as constant, too.
+    usable = spread > np.finfo(np.float64).tiny
+    return np.where(usable, 1.0 / np.where(usable, spread, 1.0), 1.0)

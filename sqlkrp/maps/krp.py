@@ -1,0 +1,198 @@
+"""The kernelized random projection of Lopez-Sanchez et al. (2018)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from sqlkrp import pools
+from sqlkrp.errors import ParameterError
+from sqlkrp.maps.base import Map, choose, real, whole
+from sqlkrp.stages import Butterflies, Scale, SignedSums, Stage, SumOfProducts, WeightedSums
+
+__all__ = ["KRP"]
+
+_AUTO_IID_HYPERPLANES = 1000
+
+
+class KRP(Map):
+    r"""Random features of the polynomial kernel, by products of few ternary projections.
+
+    Component l of a row x is
+
+        f_l(x) = sqrt(1/k) * sum_{i<t} sqrt(1/t) * +-prod_{j<g} <x, r_{l,i,j}>
+
+    with t * g distinct hyperplanes r of a pool, so that over the draw
+
+        E <f(x), f(y)> = (gamma * <x, y> + coef0) ** degree.
+
+    The sign in front of a term is +1 for the iid pools and random for ``hadamard``.
+
+    Parameters
+    ----------
+    degree : g, the degree of the kernel, >= 1. Degree 1 is the plain random projection.
+    n_components : k, the number of features.
+    n_terms : t, products summed in a component. More terms bring it nearer to a Gaussian.
+    pool : where hyperplanes come from. ``"achlioptas"``: entries +1, 0, -1, independent;
+        ``"hadamard"``: ternary too, cheaper by far and as a rule better, from structured blocks;
+        ``"gaussian"``: the fallback, which multiplies.
+    n_hyperplanes : p, the size of the pool. ``"auto"``: 1,000 (never fewer than t * g), or for
+        ``hadamard`` the fewest blocks that will do. A Hadamard pool comes in whole blocks of the
+        padded number of columns, so p is rounded up to them.
+    s : sparsity of ``achlioptas``: a share 1/s of the entries is not zero. 1 has no zeros.
+    block_size : the chunk of a Hadamard block, a power of two; a hyperplane has so many entries.
+    coef0, gamma : of the kernel, coef0 >= 0 and gamma > 0.
+    scaling : None, ``"standard"``, ``"minmax"`` or ``"unit"`` (each row to length 1); statistics
+        are taken at fit and stored.
+    nulls : ``"error"``, ``"zero"``, ``"mean"`` (stored at fit) or ``"propagate"`` (that row's
+        features are NULL). NaN and infinities count as missing.
+    dtype : ``"float32"``, ``"float64"``, or ``"auto"``: float32 if all inputs are.
+    random_state : the seed; None draws one. Either way ``seed_`` records it.
+
+    Reference: D. Lopez-Sanchez, J. M. Corchado, A. Gonzalez Arrieta, "Data-independent random
+    projections from the feature-map of the homogeneous polynomial kernel of degree two", Inf.
+    Sci. 2018; D. Achlioptas, "Database-friendly random projections", PODS 2001.
+
+    >>> krp = KRP(degree=2, n_components=4, random_state=0).fit(["a", "b", "c"])
+    >>> krp.transform([[1.0, 0.0, 2.0]]).shape
+    (1, 4)
+    """
+
+    prefix = "krp"
+
+    def __init__(
+        self,
+        degree: int = 2,
+        n_components: int = 1000,
+        *,
+        n_terms: int = 10,
+        pool: str = "achlioptas",
+        n_hyperplanes: int | str = "auto",
+        s: float = 3,
+        block_size: int = 64,
+        coef0: float = 0.0,
+        gamma: float = 1.0,
+        scaling: str | None = None,
+        nulls: str = "error",
+        dtype: str = "auto",
+        random_state: int | None = None,
+    ) -> None:
+        self.degree = degree
+        self.n_components = n_components
+        self.n_terms = n_terms
+        self.pool = pool
+        self.n_hyperplanes = n_hyperplanes
+        self.s = s
+        self.block_size = block_size
+        self.coef0 = coef0
+        self.gamma = gamma
+        self.scaling = scaling
+        self.nulls = nulls
+        self.dtype = dtype
+        self.random_state = random_state
+
+    def check(self) -> None:
+        whole("degree", self.degree, at_least=1)
+        whole("n_terms", self.n_terms, at_least=1)
+        choose("pool", self.pool, tuple(_POOLS))
+        if self.n_hyperplanes != "auto":
+            _whole_or_auto(self.n_hyperplanes)
+        real("s", self.s, at_least=1)
+        size = whole("block_size", self.block_size, at_least=1)
+        if size & (size - 1):
+            below = 1 << (size.bit_length() - 1)
+            raise ParameterError(
+                f"block_size={size} is not allowed: use a power of two, such as {below} "
+                f"or {2 * below}"
+            )
+        real("coef0", self.coef0, at_least=0)
+        real("gamma", self.gamma, at_least=0, above=True)
+
+    def constant(self) -> float | None:
+        # (gamma <x,y> + c0)^g = gamma^g (<x,y> + c0/gamma)^g: one more column, equal in all rows.
+        return math.sqrt(self.coef0 / self.gamma) if self.coef0 else None
+
+    def draw(self, n_inputs: int, rng: np.random.Generator) -> list[Stage]:
+        projection, products, variance = _POOLS[self.pool](self, n_inputs, rng)
+        # The variance of a hyperplane's entries, 1/t, 1/k and gamma: all delayed to here.
+        delayed = math.sqrt(self.n_terms * self.n_components)
+        scale = (variance * self.gamma) ** (self.degree / 2) / delayed
+        return [projection, products, Scale(n_inputs=self.n_components, constant=scale)]
+
+    @property
+    def slots(self) -> int:
+        """Hyperplanes that one component takes: t * g."""
+        return self.n_terms * self.degree
+
+    def _iid_hyperplanes(self) -> int:
+        if self.n_hyperplanes == "auto":
+            return max(_AUTO_IID_HYPERPLANES, self.slots)
+        given = _whole_or_auto(self.n_hyperplanes)
+        if given < self.slots:
+            raise ParameterError(
+                f"n_hyperplanes={given} is too few: a component takes n_terms * degree = "
+                f"{self.slots} distinct hyperplanes; use {self.slots} or more, or 'auto'"
+            )
+        return given
+
+    def _iid_products(self, n_hyperplanes: int, rng: np.random.Generator) -> SumOfProducts:
+        factors = pools.choose_hyperplanes(
+            rng, n_hyperplanes, self.n_components, self.n_terms, self.degree
+        )
+        plus = np.ones((self.n_components, self.n_terms), dtype=np.int8)
+        return SumOfProducts(n_inputs=n_hyperplanes, factors=factors, sign=plus)
+
+    def _achlioptas(self, d: int, rng: np.random.Generator) -> tuple[Stage, Stage, float]:
+        p = self._iid_hyperplanes()
+        table = pools.draw_achlioptas(rng, p, d, float(self.s))
+        return SignedSums(d, p, *table), self._iid_products(p, rng), float(self.s)
+
+    def _gaussian(self, d: int, rng: np.random.Generator) -> tuple[Stage, Stage, float]:
+        p = self._iid_hyperplanes()
+        weights = pools.draw_gaussian(rng, p, d)
+        return WeightedSums(weights), self._iid_products(p, rng), 1.0
+
+    def _hadamard(self, d: int, rng: np.random.Generator) -> tuple[Stage, Stage, float]:
+        size = pools.hadamard_block_size(d, self.block_size)
+        per_block = -(-d // size) * size
+        n_blocks = self._hadamard_blocks(per_block)
+        column, sign = pools.draw_hadamard(rng, n_blocks, d, size)
+        factors = pools.choose_hadamard_hyperplanes(
+            rng, n_blocks, per_block, self.n_components, self.n_terms, self.degree
+        )
+        # Terms share blocks; a random sign each makes the sums over terms unbiased all the same.
+        signs = pools.draw_signs(rng, (self.n_components, self.n_terms))
+        projection = Butterflies(d, size, column, sign)
+        products = SumOfProducts(projection.n_outputs, factors, signs)
+        return projection, products, per_block / size
+
+    def _hadamard_blocks(self, per_block: int) -> int:
+        # g blocks keep the factors of a term apart; more, if a block is too small for t terms.
+        fewest = max(self.degree, -(-self.slots // per_block))
+        if self.n_hyperplanes == "auto":
+            return fewest
+        given = _whole_or_auto(self.n_hyperplanes)
+        blocks = -(-given // per_block)
+        if blocks < fewest:
+            raise ParameterError(
+                f"n_hyperplanes={given} is too few: that is {blocks} Hadamard block(s) of "
+                f"{per_block}, and degree {self.degree} with {self.n_terms} term(s) takes "
+                f"{fewest}; use {fewest * per_block} or more, or 'auto'"
+            )
+        return blocks
+
+
+#: The draw of each pool: (columns, generator) -> projection, products, variance of an entry.
+_POOLS: dict[str, Any] = {
+    "achlioptas": KRP._achlioptas,
+    "hadamard": KRP._hadamard,
+    "gaussian": KRP._gaussian,
+}
+
+
+def _whole_or_auto(value: Any) -> int:
+    if isinstance(value, str):
+        raise ParameterError(f"n_hyperplanes={value!r} is not allowed: use a number, or 'auto'")
+    return whole("n_hyperplanes", value, at_least=1)

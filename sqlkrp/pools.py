@@ -1,0 +1,171 @@
+"""Draw pools of hyperplanes, and choose which of them each component uses.
+
+The only randomness of the package is in this file. Every function takes the generator,
+draws whole arrays, and returns plain tables; nothing is ever drawn again.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "SignTable",
+    "choose_hadamard_hyperplanes",
+    "choose_hyperplanes",
+    "draw_achlioptas",
+    "draw_gaussian",
+    "draw_hadamard",
+    "draw_signs",
+    "generator",
+    "hadamard_block_size",
+]
+
+# An iid pool is drawn a slab of rows at a time so that a very wide table needs no p x d array of
+# doubles; the slabs read one stream, so their size does not change what is drawn.
+_SLAB_ENTRIES = 4_000_000
+
+
+class SignTable(NamedTuple):
+    """The nonzero entries of ternary hyperplanes, sorted by hyperplane, then feature."""
+
+    hyperplane: NDArray[np.int32]
+    feature: NDArray[np.int32]
+    sign: NDArray[np.int8]
+
+
+def generator(seed: int) -> np.random.Generator:
+    """The one kind of generator that draws maps: PCG64 on an explicit seed."""
+    return np.random.Generator(np.random.PCG64(seed))
+
+
+def draw_achlioptas(
+    rng: np.random.Generator, n_hyperplanes: int, n_features: int, s: float
+) -> SignTable:
+    """Draw ternary hyperplanes, each entry independent.
+
+    ===========  ==========
+    entry        probability
+    ===========  ==========
+    +1           1 / (2 s)
+    0            1 - 1 / s
+    -1           1 / (2 s)
+    ===========  ==========
+
+    The factor sqrt(s), which makes the variance 1, is left to the map's last multiplication.
+    A hyperplane that comes out all zero stays as it is: drawing it again would condition the
+    distribution and bias the kernel. (Achlioptas 2001.)
+
+    >>> table = draw_achlioptas(generator(0), n_hyperplanes=2, n_features=3, s=1)
+    >>> table.hyperplane.tolist(), table.feature.tolist()
+    ([0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2])
+    """
+    parts = []
+    slab = max(1, _SLAB_ENTRIES // max(1, n_features))
+    for first in range(0, n_hyperplanes, slab):
+        rows = min(slab, n_hyperplanes - first)
+        uniform = rng.random((rows, n_features))
+        hyperplane, feature = np.nonzero(uniform < 1.0 / s)
+        sign = np.where(uniform[hyperplane, feature] < 0.5 / s, -1, 1)
+        parts.append((hyperplane + first, feature, sign))
+    hyperplane, feature, sign = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return SignTable(hyperplane.astype("i4"), feature.astype("i4"), sign.astype("i1"))
+
+
+def draw_gaussian(
+    rng: np.random.Generator, n_hyperplanes: int, n_features: int
+) -> NDArray[np.float32]:
+    """Draw hyperplanes of independent N(0, 1) entries, rounded to single precision.
+
+    The rounding moves an entry by less than one part in 10^7. In return the stored number *is*
+    the number that both FLOAT and DOUBLE engines multiply by, and the map file is half the size.
+    """
+    return rng.standard_normal((n_hyperplanes, n_features)).astype(np.float32)
+
+
+def hadamard_block_size(n_features: int, block_size: int) -> int:
+    """The chunk size a pool really takes: no larger than the columns, as a power of two, need."""
+    return min(block_size, 1 << max(0, n_features - 1).bit_length())
+
+
+def draw_hadamard(
+    rng: np.random.Generator, n_blocks: int, n_features: int, block_size: int
+) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
+    """Draw, for each block, the place of every column and its sign.
+
+    The columns are padded to a multiple of ``block_size``, permuted and signed, once per block;
+    place ``q * block_size + i`` is place i of chunk q. Returns (column of each place, or -1 for
+    padding; sign of each place), both of shape (n_blocks, padded columns).
+    """
+    padded = -(-n_features // block_size) * block_size
+    column = np.tile(np.arange(padded, dtype=np.int32), (n_blocks, 1))
+    column = rng.permuted(column, axis=1)
+    sign = draw_signs(rng, (n_blocks, padded))
+    return np.where(column < n_features, column, -1).astype("i4"), sign
+
+
+def draw_signs(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.int8]:
+    """Draw independent signs, +1 or -1 with equal probability."""
+    return (2 * rng.integers(0, 2, size=shape, dtype=np.int8) - 1).astype(np.int8)
+
+
+def choose_hyperplanes(
+    rng: np.random.Generator, n_hyperplanes: int, n_components: int, n_terms: int, degree: int
+) -> NDArray[np.int32]:
+    """Give each component ``n_terms * degree`` distinct hyperplanes, all used equally often.
+
+    Returns the hyperplane of (component, term, factor). With repeats inside a component the
+    estimate of the kernel would be biased (two equal factors multiply to a square).
+    """
+    slots = n_terms * degree
+    component = np.repeat(np.arange(n_components), slots)
+    chosen = _deal(rng, n_hyperplanes, component)
+    return chosen.reshape(n_components, n_terms, degree).astype(np.int32)
+
+
+def choose_hadamard_hyperplanes(
+    rng: np.random.Generator,
+    n_blocks: int,
+    per_block: int,
+    n_components: int,
+    n_terms: int,
+    degree: int,
+) -> NDArray[np.int32]:
+    """The same for a Hadamard pool, where the factors of one term come from different blocks.
+
+    Blocks are dealt in turn, so that ``n_blocks >= degree`` keeps a term's factors apart; inside
+    a block the hyperplanes are dealt as in :func:`choose_hyperplanes`.
+    """
+    shape = (n_components, n_terms, degree)
+    slot = np.arange(np.prod(shape)).reshape(shape)
+    block = slot % n_blocks
+    component = np.broadcast_to(np.arange(n_components)[:, None, None], shape)
+    chosen = np.empty(shape, dtype=np.int32)
+    for b in range(n_blocks):
+        here = block == b
+        chosen[here] = b * per_block + _deal(rng, per_block, component[here])
+    return chosen
+
+
+def _deal(rng: np.random.Generator, n_cards: int, player: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Deal shuffled decks to slots in order, no player getting one card twice.
+
+    ``player`` is sorted, and no player holds more than ``n_cards`` slots. Whole decks make the
+    use of the cards equal; only a player whose hand runs over the end of a deck could meet a card
+    again, so each new deck first gives that player the cards that are not in the hand yet.
+    """
+    dealt = np.empty(len(player), dtype=np.int64)
+    for start in range(0, len(player), n_cards):
+        stop = min(start + n_cards, len(player))
+        deck = rng.permutation(n_cards)
+        hand_start = int(np.searchsorted(player, player[start]))
+        hand_stop = int(np.searchsorted(player, player[start], side="right"))
+        hand = dealt[hand_start:start]
+        if len(hand):
+            fresh = ~np.isin(deck, hand)
+            fresh[np.flatnonzero(fresh)[hand_stop - start :]] = False
+            deck = np.concatenate([deck[fresh], deck[~fresh]])
+        dealt[start:stop] = deck[: stop - start]
+    return dealt

@@ -1,0 +1,111 @@
+"""What a person reads about a map and about a run: facts as aligned lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlkrp.api import FeatureMap
+from sqlkrp.sql.dialects import dialect
+from sqlkrp.sql.statement import choose_form
+from sqlkrp.stages import Projection
+from sqlkrp.verification import Verification
+
+__all__ = ["aligned", "facts", "left_out_text", "map_lines", "verification_lines"]
+
+_SHOWN_FEATURES = 10
+
+
+def facts(fitted: FeatureMap) -> dict[str, Any]:
+    """Everything ``inspect`` knows of a map, for people (as lines) and programs (as JSON)."""
+    program = fitted.program
+    form, why = choose_form(program, "auto", dialect("duckdb"))
+    projection = next(stage for stage in program.stages if isinstance(stage, Projection))
+    statement = fitted.statement("source_table")
+    return {
+        "map": type(fitted).__name__,
+        "digest": fitted.digest_,
+        "parameters": fitted.get_params(),
+        "seed": fitted.seed_,
+        "columns": list(program.prepare.columns),
+        "left_out": fitted.left_out_,
+        "dtype": program.prepare.dtype,
+        "features": len(program.names),
+        "hyperplanes": projection.n_outputs,
+        "all_zero_hyperplanes": projection.n_all_zero,
+        "nonzeros": projection.n_nonzero,
+        "additions_a_row": program.additions,
+        "products_a_row": program.products,
+        "form": form,
+        "form_because": why,
+        "sql_bytes": len(statement.text.encode()),
+    }
+
+
+def map_lines(fitted: FeatureMap) -> list[str]:
+    """The facts of a map for a person."""
+    known = facts(fitted)
+    parameters = ", ".join(f"{name}={value!r}" for name, value in known["parameters"].items())
+    return aligned(
+        [
+            ("map", f"{known['map']}({parameters})"),
+            ("digest", known["digest"]),
+            ("seed", str(known["seed"])),
+            ("columns", _columns_text(known["columns"])),
+            ("left out", left_out_text(known["left_out"]) or "none"),
+            ("features", f"{known['features']:,}, computed as {known['dtype']}"),
+            ("hyperplanes", _hyperplanes_text(known)),
+            ("work a row", work_text(known)),
+            ("form", f"{known['form']} ({known['form_because']})"),
+            ("SQL", f"{known['sql_bytes']:,} bytes"),
+        ]
+    )
+
+
+def work_text(known: dict[str, Any]) -> str:
+    """Operations a row."""
+    return f"{known['additions_a_row']:,} additions, {known['products_a_row']:,} products"
+
+
+def left_out_text(left_out: dict[str, str]) -> str:
+    """Columns that are not numbers, with their types."""
+    return ", ".join(f"{name} ({kind})" for name, kind in left_out.items())
+
+
+def verification_lines(result: Verification, *, every: bool) -> list[str]:
+    """The errors of a verification: the worst features, or all, and the verdict."""
+    count = len(result.names) if every else min(_SHOWN_FEATURES, len(result.names))
+    width = max(len(name) for name in result.names)
+    lines = [f"{'feature':<{width}}  largest absolute error  largest relative error"]
+    for name, absolute, relative in result.worst(count):
+        lines.append(f"{name:<{width}}  {absolute:>22.3g}  {relative:>22.3g}")
+    if count < len(result.names):
+        lines.append(f"({len(result.names) - count:,} more features are no worse)")
+    verdict = (
+        "equal to the NumPy twin"
+        if result.ok
+        else f"NOT equal: {len(result.wrong):,} of {len(result.names):,} features are wrong"
+    )
+    lines.append(
+        f"{verdict} within a relative error of {result.tolerance:g}, on {result.rows:,} rows, "
+        f"{result.form} form"
+    )
+    return lines
+
+
+def aligned(pairs: Sequence[tuple[str, str]]) -> list[str]:
+    """Lines of label and text, the texts below each other."""
+    width = max(len(label) for label, _ in pairs)
+    return [f"{label:<{width}}  {value}" for label, value in pairs]
+
+
+def _hyperplanes_text(known: dict[str, Any]) -> str:
+    return (
+        f"{known['hyperplanes']:,} ({known['parameters']['pool']}), {known['nonzeros']:,} nonzero "
+        f"entries, {known['all_zero_hyperplanes']:,} all zero"
+    )
+
+
+def _columns_text(columns: Sequence[str]) -> str:
+    shown = ", ".join(columns[:6]) + (f", ... {columns[-1]}" if len(columns) > 6 else "")
+    return f"{len(columns):,}: {shown}"

@@ -1,0 +1,1 @@
+"""Row programs to SQL text: pure functions, no connection."""

@@ -1,0 +1,112 @@
+"""Identifiers, text and numbers as SQL.
+
+Only these functions put foreign text into a statement.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+
+from sqlkrp.errors import ColumnError, ParameterError
+from sqlkrp.sql.dialects import Dialect
+
+__all__ = [
+    "TableName",
+    "listed",
+    "number",
+    "quote",
+    "quote_table",
+    "require_distinct",
+    "table_name",
+    "text",
+]
+
+TableName = str | tuple[str, ...]
+
+_PART = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^\W\d][\w$]*))\s*(\.|$)')
+
+
+def quote(name: str, dialect: Dialect) -> str:
+    """A quoted identifier: exactly this name, whatever it holds."""
+    if not name or "\0" in name:
+        raise ColumnError(f"{name!r} cannot be a name in SQL: it is empty or holds a NUL character")
+    mark = dialect.quote
+    return mark + name.replace(mark, mark * 2) + mark
+
+
+def table_name(table: TableName) -> tuple[str, ...]:
+    """The exact parts of a table's name: given as such, or written as SQL would write it.
+
+    >>> table_name('main."my table"'), table_name(("main", "a.b"))
+    (('main', 'my table'), ('main', 'a.b'))
+    """
+    if isinstance(table, tuple):
+        if not table or not all(isinstance(part, str) for part in table):
+            raise ParameterError(f"{table!r} is no table name: give a tuple of texts")
+        return table
+    if not isinstance(table, str):
+        raise ParameterError(f"{table!r} is no table name: give a text, or a tuple of exact parts")
+    parts, place = [], 0
+    while True:
+        match = _PART.match(table, place)
+        if not match:
+            raise ParameterError(
+                f"{table!r} is no table name: write it as in SQL (schema.table, with double quotes "
+                "around odd names), or in Python as a tuple of exact parts"
+            )
+        quoted, bare, separator = match.groups()
+        parts.append(bare if quoted is None else quoted.replace('""', '"'))
+        place = match.end()
+        if not separator:
+            return tuple(parts)
+
+
+def quote_table(table: TableName, dialect: Dialect) -> str:
+    """A table's name with every part quoted."""
+    return ".".join(quote(part, dialect) for part in table_name(table))
+
+
+def text(value: str) -> str:
+    """A text literal."""
+    if "\0" in value:
+        raise ParameterError(f"{value!r} holds a NUL character, which SQL text cannot")
+    return "'" + value.replace("'", "''") + "'"
+
+
+def number(value: float, dtype: str, dialect: Dialect) -> str:
+    """A number literal of exactly this value and type."""
+    if not math.isfinite(value):
+        raise ParameterError(f"{value!r} cannot be a number in SQL: only finite ones can")
+    # repr round-trips; the exponent makes it a double where a bare 0.1 would be a DECIMAL.
+    digits = repr(float(value))
+    written = digits if "e" in digits else digits + "e0"
+    # In parentheses a minus can never meet another one, which would start a comment.
+    signed = f"({written})" if written.startswith("-") else written
+    return dialect.literals[dtype].format(number=signed)
+
+
+def require_distinct(names: Iterable[str], what: str, dialect: Dialect) -> None:
+    """Raise ColumnError if two names are one name in this dialect."""
+    seen: dict[str, str] = {}
+    for name in names:
+        key = _folded(name) if dialect.ignores_case else name
+        if key in seen:
+            other = seen[key]
+            how = "is there twice" if other == name else f"and {other!r} differ only in case"
+            raise ColumnError(
+                f"{what} {name!r} {how}, which {dialect.name} cannot tell apart: "
+                "rename one, or leave one out"
+            )
+        seen[key] = name
+
+
+def _folded(name: str) -> str:
+    # Engines fold ASCII only, as far as measured; folding more would refuse names that work.
+    return "".join(c.lower() if c.isascii() else c for c in name)
+
+
+def listed(items: Sequence[str], indent: str = "  ") -> str:
+    """Items of a SELECT list, one a line."""
+    return ",\n".join(indent + item for item in items)

@@ -1,0 +1,122 @@
+"""One SQL statement for a map: which form it takes, its text, and what heads it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sqlkrp.errors import LimitError, ParameterError
+from sqlkrp.sql.dialects import Dialect
+from sqlkrp.sql.names import quote, require_distinct
+from sqlkrp.sql.tables import LongInput, side_tables, tables_select
+from sqlkrp.sql.wide import wide_select
+from sqlkrp.stages import Program, Table
+
+__all__ = ["FORMS", "OUTPUTS", "STAGES", "Query", "Statement", "choose_form", "write"]
+
+FORMS = ("auto", "wide", "tables")
+STAGES = ("features", "projection")
+OUTPUTS = ("columns", "array")
+
+
+@dataclass(frozen=True)
+class Query:
+    """What to write a statement for; relations are SQL whose names are quoted already."""
+
+    program: Program
+    digest: str
+    title: str
+    """One line that says what the map is; a comment, made of parameters only."""
+    relation: str
+    array_name: str
+    keep: Sequence[str] = ()
+    form: str = "auto"
+    stage: str = "features"
+    output: str = "columns"
+    long: LongInput | None = None
+    guard: bool = True
+    """Whether the statement itself stops at a missing value under ``nulls="error"``."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A SELECT, and the side tables it joins (full name to columns; none in the wide form)."""
+
+    text: str
+    form: str
+    columns: tuple[str, ...]
+    side_tables: dict[str, Table] = field(default_factory=dict)
+
+
+def choose_form(program: Program, form: str, dialect: Dialect) -> tuple[str, str]:
+    """The form that ``auto`` means for a program, and why."""
+    operations = program.additions + program.products
+    limit = dialect.max_wide_operations
+    short = operations <= limit
+    why = (
+        f"{operations:,} additions and products a row, {'at most' if short else 'over'} the "
+        f"{limit:,} that {dialect.name} plans quickly"
+    )
+    if form != "auto":
+        return form, "asked for"
+    return ("wide" if short else "tables"), why
+
+
+def write(query: Query, dialect: Dialect) -> Statement:
+    """Write the statement of a query."""
+    _check(query)
+    program = query.program if query.stage == "features" else query.program.projection()
+    array = query.array_name if query.output == "array" else None
+    columns = _output_columns(query, program, array)
+    require_distinct(program.prepare.columns, "input column", dialect)
+    require_distinct(columns, "output column", dialect)
+    form, _ = choose_form(program, query.form, dialect)
+    if query.long is not None:
+        form = "tables"
+    if form == "wide":
+        select = wide_select(
+            program, query.relation, query.keep, dialect, array=array, guard=query.guard
+        )
+        return Statement(_head(query, form) + select, form, columns)
+    side = side_tables(program, query.digest)
+    names = {key: quote(full, dialect) for key, (full, _) in side.items()}
+    select = tables_select(
+        program,
+        query.relation,
+        query.keep,
+        dialect,
+        names,
+        array=array,
+        guard=query.guard,
+        long=query.long,
+    )
+    return Statement(_head(query, form) + select, form, columns, dict(side.values()))
+
+
+def _check(query: Query) -> None:
+    for name, value, allowed in (
+        ("form", query.form, FORMS),
+        ("stage", query.stage, STAGES),
+        ("output", query.output, OUTPUTS),
+    ):
+        if value not in allowed:
+            raise ParameterError(f"{name}={value!r} is not allowed: use one of {allowed}")
+    if query.long is not None and query.form == "wide":
+        raise LimitError(
+            "form='wide' reads one column a feature, and the input is (row, feature, value): "
+            "use form='tables' or 'auto'"
+        )
+    if query.long is not None and query.long.keys is None and query.keep:
+        raise ParameterError(
+            f"columns to keep ({', '.join(query.keep)}) come from a table of rows: name it"
+        )
+
+
+def _output_columns(query: Query, program: Program, array: str | None) -> tuple[str, ...]:
+    outputs = program.names if array is None else (array,)
+    key = () if query.long is None else (query.long.row,)
+    return (*key, *query.keep, *outputs)
+
+
+def _head(query: Query, form: str) -> str:
+    return f"-- sqlkrp map {query.digest}\n-- {query.title}; {query.stage}, {form} form\n"

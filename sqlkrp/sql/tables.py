@@ -1,0 +1,270 @@
+"""The tables form: the stages' tables are loaded once and joined.
+
+Every step reads a relation (row_id, feature, value) and gives one: a chain of common table
+expressions, each a query of ``sql_templates/``. No step ever meets a NULL: rows with a missing
+value leave the chain at the start (policy "propagate") and come back without features at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sqlkrp.errors import ParameterError
+from sqlkrp.sql.dialects import Dialect
+from sqlkrp.sql.names import number, quote, text
+from sqlkrp.sql.templates import bind
+from sqlkrp.stages import (
+    Butterflies,
+    Prepare,
+    Program,
+    Scale,
+    SignedSums,
+    Stage,
+    SumOfProducts,
+    Table,
+    WeightedSums,
+)
+
+__all__ = ["LongInput", "create_side_table", "side_tables", "tables_select"]
+
+
+@dataclass(frozen=True)
+class LongInput:
+    """Sparse input: a relation of (row, feature, value); an entry that is absent is 0."""
+
+    row: str
+    feature: str
+    value: str
+    keys: str | None = None
+    """SQL of a relation with one row for each row of the answer, in a column named as ``row``."""
+
+
+def side_tables(program: Program, digest: str) -> dict[tuple[int, str], tuple[str, Table]]:
+    """The tables to load for a program: (stage, name in its template) to (full name, columns)."""
+    tables: dict[tuple[int, str], tuple[str, Table]] = {}
+    for position, stage in enumerate(program.stages):
+        for name, columns in stage.tables().items():
+            again = sum(known == name for _, known in tables)
+            full = f"{digest[:12]}_{name}" + (f"_{again + 1}" if again else "")
+            tables[position, name] = full, columns
+    return tables
+
+
+def create_side_table(
+    name: str, columns: Table, dialect: Dialect, *, temporary: bool = False
+) -> str:
+    """The CREATE TABLE statement of a side table."""
+    types = dialect.side_table_types
+    shape = ", ".join(f"{column} {types[array.dtype.name]}" for column, array in columns.items())
+    kind = "TEMPORARY TABLE" if temporary else "TABLE"
+    return f"CREATE {kind} {quote(name, dialect)} ({shape})"
+
+
+def tables_select(
+    program: Program,
+    relation: str,
+    keep: Sequence[str],
+    dialect: Dialect,
+    names: Mapping[tuple[int, str], str],
+    *,
+    array: str | None = None,
+    guard: bool = True,
+    long: LongInput | None = None,
+) -> str:
+    """The SELECT of a program's outputs from ``relation`` (SQL), joining its side tables.
+
+    ``names`` are the side tables by (stage, name), as SQL.
+    """
+    chain = _Chain(dialect, program.prepare.dtype, names)
+    kept = [f"{quote(name, dialect)} AS k{i}" for i, name in enumerate(keep)]
+    if long is None:
+        _dense_entries(chain, program.prepare, relation, kept)
+    else:
+        _require_zero_stays_zero(program.prepare)
+        _sparse_entries(chain, relation, long, kept)
+    _prepare(chain, program.prepare, guard)
+    for position, stage in enumerate(program.stages[1:], start=1):
+        _STEPS[type(stage)](chain, stage, position)
+    selected = [f"source.k{i} AS {quote(name, dialect)}" for i, name in enumerate(keep)]
+    if long is not None:
+        selected.insert(0, f"source.row_key AS {quote(long.row, dialect)}")
+    final = bind(
+        "collect",
+        dialect,
+        {"source": "source", "inputs": chain.current},
+        {"kept": selected, "outputs": _outputs(program, array, chain)},
+    )
+    return chain.text(final)
+
+
+@dataclass
+class _Chain:
+    """The common table expressions so far, and the name of the last (row_id, feature, value)."""
+
+    dialect: Dialect
+    dtype: str
+    side: Mapping[tuple[int, str], str]
+    steps: list[tuple[str, str]] = field(default_factory=list)
+    current: str = ""
+    complete: str = "source"
+
+    @property
+    def type(self) -> str:
+        """The SQL type that inputs are cast to."""
+        return self.dialect.float_types[self.dtype]
+
+    def add(
+        self,
+        name: str,
+        template: str,
+        relations: Mapping[str, str],
+        values: Mapping[str, str | Sequence[str]] | None = None,
+    ) -> None:
+        """One more step; a relation named ``inputs`` is the last step."""
+        relations = {
+            role: self.current if role == "inputs" else sql for role, sql in relations.items()
+        }
+        self.steps.append((name, bind(template, self.dialect, relations, values)))
+
+    def then(
+        self,
+        name: str,
+        template: str,
+        relations: Mapping[str, str],
+        values: Mapping[str, str | Sequence[str]] | None = None,
+    ) -> None:
+        """The same, and the next step reads from this one."""
+        self.add(name, template, {"inputs": "", **relations}, values)
+        self.current = name
+
+    def double(self, value: float) -> str:
+        """A number to calculate with: sums are doubles in every engine."""
+        return number(value, "float64", self.dialect)
+
+    def text(self, final: str) -> str:
+        """The whole statement."""
+        # Materialized: a source that is numbered twice could be numbered differently.
+        once = self.dialect.materialized
+        steps = ",\n".join(f"{name} {once} (\n{query}\n)" for name, query in self.steps)
+        return f"WITH {steps}\n{final}"
+
+
+def _dense_entries(chain: _Chain, prepare: Prepare, relation: str, kept: list[str]) -> None:
+    dialect = chain.dialect
+    soft = [
+        dialect.soft_cast.format(value=quote(name, dialect), type=chain.type)
+        for name in prepare.columns
+    ]
+    inputs = [f"x{i}" for i in range(len(soft))]
+    casts = [f"{value} AS {name}" for value, name in zip(soft, inputs, strict=True)]
+    chain.add("source", "number_rows", {"source": relation}, {"kept": kept, "inputs": casts})
+    lists = {"features": f"RANGE({len(soft)})", "inputs": f"[{', '.join(inputs)}]"}
+    chain.add("entries", "unpivot", {"source": "source"}, lists)
+    chain.current = "entries"
+
+
+def _sparse_entries(chain: _Chain, relation: str, long: LongInput, kept: list[str]) -> None:
+    dialect = chain.dialect
+    if long.keys is None:
+        key = {"key": quote(long.row, dialect)}
+        chain.add("source", "distinct_keys", {"entries": relation}, key)
+    else:
+        keys: dict[str, str | Sequence[str]] = {"key": quote(long.row, dialect), "kept": kept}
+        chain.add("source", "number_keys", {"keys": long.keys}, keys)
+    entry = {
+        role: f"entries.{quote(name, dialect)}"
+        for role, name in (("key", long.row), ("name", long.feature), ("value", long.value))
+    }
+    name = dialect.cast.format(value=entry["name"], type=dialect.text_type)
+    value = dialect.soft_cast.format(value=entry["value"], type=chain.type)
+    chain.add(
+        "entries",
+        "match_entries",
+        {"entries": relation, "source": "source", "columns": chain.side[0, "columns"]},
+        {"key": entry["key"], "name": name, "value": value},
+    )
+    chain.current = "entries"
+
+
+def _require_zero_stays_zero(prepare: Prepare) -> None:
+    if np.any(prepare.shift != 0):
+        name = prepare.columns[int(np.flatnonzero(prepare.shift)[0])]
+        raise ParameterError(
+            f"the scaling shifts column {name!r}, so that absent entries would no longer be 0: "
+            "for (row, feature, value) input draw the map with scaling=None or 'unit', or give a "
+            "table with one column a feature"
+        )
+
+
+def _prepare(chain: _Chain, prepare: Prepare, guard: bool) -> None:
+    if prepare.fills:
+        missing = "columns.fill"
+    elif prepare.nulls == "error" and guard:
+        message = text("missing value (NULL, NaN or infinite) in an input column")
+        missing = chain.dialect.raise_error.format(message=message, type=chain.type)
+    else:
+        missing = chain.dialect.cast.format(value="NULL", type=chain.type)
+    columns = {"columns": chain.side[0, "columns"]}
+    chain.then("prepared", "prepare", columns, {"missing": missing})
+    if prepare.nulls == "propagate":
+        chain.add("complete", "complete_rows", {"source": "source", "inputs": ""})
+        chain.complete = "complete"
+        chain.then("kept_rows", "only_complete", {"complete": "complete"})
+    if prepare.unit_length:
+        chain.then("directions", "unit_length", {})
+    if prepare.constant is not None:
+        values = {
+            "feature": str(len(prepare.columns)),
+            "constant": chain.double(prepare.constant),
+        }
+        chain.then("with_constant", "add_constant", {"complete": chain.complete}, values)
+
+
+def _sums(template: str) -> Callable[[_Chain, Any, int], None]:
+    def step(chain: _Chain, stage: Stage, position: int) -> None:
+        relations = {
+            "hyperplanes": chain.side[position, "hyperplanes"],
+            "complete": chain.complete,
+        }
+        values = {"outputs": str(stage.n_outputs), "zero": chain.double(0.0)}
+        chain.then(f"sums_{position}", template, relations, values)
+
+    return step
+
+
+def _sum_of_products(chain: _Chain, stage: SumOfProducts, position: int) -> None:
+    components = {"components": chain.side[position, "components"]}
+    chain.then(f"products_{position}", "sum_of_products", components)
+
+
+def _scale(chain: _Chain, stage: Scale, position: int) -> None:
+    constant = {"constant": chain.double(stage.constant)}
+    chain.then(f"scaled_{position}", "scale", {}, constant)
+
+
+_STEPS: dict[type[Stage], Callable[[_Chain, Any, int], None]] = {
+    SignedSums: _sums("signed_sums"),
+    Butterflies: _sums("signed_sums"),
+    WeightedSums: _sums("weighted_sums"),
+    SumOfProducts: _sum_of_products,
+    Scale: _scale,
+}
+
+
+def _outputs(program: Program, array: str | None, chain: _Chain) -> list[str]:
+    dialect, count = chain.dialect, len(program.names)
+    items = [
+        dialect.array_item.format(array="collected.items", place=place + 1)
+        for place in range(count)
+    ]
+    if array is None:
+        return [
+            f"{dialect.cast.format(value=item, type=chain.type)} AS {quote(name, dialect)}"
+            for item, name in zip(items, program.names, strict=True)
+        ]
+    whole = dialect.array_cast.format(array="collected.items", type=chain.type, count=count)
+    return [f"{whole} AS {quote(array, dialect)}"]

@@ -1,0 +1,79 @@
+"""Load the queries of ``sql_templates/`` and bind their relations and values.
+
+A template is a plain query in DuckDB's dialect. Binding works on its tree: a relation becomes
+another one under the same alias, a ``$name`` becomes SQL that was written by ``sqlkrp.sql.names``
+and the dialect's facts. What is bound must be exactly what the template names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from sqlglot import ErrorLevel, exp, parse_one
+
+from sqlkrp.sql.dialects import Dialect
+
+__all__ = ["bind", "template_text"]
+
+
+def template_text(name: str) -> str:
+    """The text of a template, from the installed package or from the folder beside it."""
+    installed = files("sqlkrp").joinpath("sql_templates", f"{name}.sql")
+    if installed.is_file():
+        return installed.read_text(encoding="utf-8")
+    beside = Path(__file__).parents[2] / "sql_templates" / f"{name}.sql"
+    return beside.read_text(encoding="utf-8")
+
+
+@cache
+def _parsed(name: str) -> exp.Expr:
+    return parse_one(template_text(name), read="duckdb")
+
+
+def bind(
+    name: str,
+    dialect: Dialect,
+    relations: Mapping[str, str],
+    values: Mapping[str, str | Sequence[str]] | None = None,
+) -> str:
+    """The text of a template with its relations and values bound.
+
+    A value that is a list stands for several items of a SELECT list, or for none.
+    """
+    tree = _parsed(name).copy()
+    values = values or {}
+    _bind_relations(tree, name, relations)
+    _bind_values(tree, name, values)
+    text = tree.sql(dialect.name, pretty=True, comments=False, unsupported_level=ErrorLevel.RAISE)
+    return str(text)
+
+
+def _bind_relations(tree: exp.Expr, name: str, relations: Mapping[str, str]) -> None:
+    tables = list(tree.find_all(exp.Table))
+    _require_same(name, "relations", {table.name for table in tables}, set(relations))
+    for table in tables:
+        alias = table.alias or table.name
+        bound = exp.Table(this=exp.var(relations[table.name]))
+        table.replace(exp.alias_(bound, alias, table=True))
+
+
+def _bind_values(tree: exp.Expr, name: str, values: Mapping[str, str | Sequence[str]]) -> None:
+    places = list(tree.find_all(exp.Placeholder))
+    _require_same(name, "values", {str(place.this) for place in places}, set(values))
+    for place in places:
+        value = values[str(place.this)]
+        if isinstance(value, str):
+            place.replace(exp.var(value))
+        elif value:
+            # One verbatim item holds them all: a tree of ten thousand columns would be slow.
+            place.replace(exp.var(",\n  ".join(value)))
+        else:
+            place.pop()
+
+
+def _require_same(name: str, what: str, found: set[str], given: set[str]) -> None:
+    if found != given:
+        raise AssertionError(f"template {name} names {what} {found}, and {given} were bound")
