@@ -12,14 +12,14 @@ import hashlib
 import json
 import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sqlkrp.errors import MapFileError, SqlkrpError
+from sqlkrp.errors import MapFileError
 from sqlkrp.maps import Map
 from sqlkrp.stages import STAGES, Program, Stage
 
@@ -34,37 +34,46 @@ _MAX_ARRAY_BYTES = 1 << 32
 
 
 def digest(fitted: Map) -> str:
-    """SHA-256 of all that determines the features: parameters, columns, statistics and tables."""
-    return _digest(_content(fitted, _array_facts))
+    """SHA-256 of all that determines the features: columns, statistics, tables and names."""
+    return _sha256(_program_content(fitted.program, _array_facts))
 
 
 def dumps(fitted: Map, version: str) -> str:
     """The text of a map file."""
-    content = _content(fitted, _array_text)
-    head = {
+    document = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "sqlkrp": version,
         "digest": digest(fitted),
+        "map": type(fitted).__name__,
+        "parameters": {name: _plain(value) for name, value in fitted.get_params().items()},
+        "seed": fitted.seed_,
+        "left_out": fitted.left_out_,
+        **_program_content(fitted.program, _array_text),
     }
-    return json.dumps({**head, **content}, indent=1, ensure_ascii=False) + "\n"
+    document["checksum"] = _sha256(document)
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
 def loads(text: str, kinds: Mapping[str, type[Map]], where: str) -> Map:
     """A fitted map from the text of a map file; ``kinds`` are the maps by name."""
     document = _parse(text, where)
+    # Of the file's own words, so that a map keeps its digest when a later version of the library
+    # gives its class another parameter.
+    checksum = document.pop("checksum", None)
+    if checksum != _sha256(document):
+        raise MapFileError(f"{where} was changed after it was saved: restore it, or draw it again")
     try:
         fitted = _build(document, kinds)
-        found = digest(fitted)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, AssertionError) as bad:
-        # SqlkrpError is among these; its message says more than "damaged".
-        detail = str(bad) if isinstance(bad, SqlkrpError) else "a part is missing or malformed"
-        raise MapFileError(f"{where} is damaged ({detail}): restore it, or draw it again") from bad
-    if found != document.get("digest"):
+        same = digest(fitted) == document["digest"]
+    except MapFileError as bad:
+        raise MapFileError(f"{where} is damaged ({bad}): restore it, or draw it again") from bad
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as bad:
         raise MapFileError(
-            f"{where} was changed after it was saved (its content has digest {found[:12]}, it says "
-            f"{str(document.get('digest'))[:12]}): restore it, or draw it again"
-        )
+            f"{where} is damaged (a part is missing or malformed): restore it, or draw it again"
+        ) from bad
+    if not same:
+        raise MapFileError(f"{where} holds another map than its digest says: draw it again")
     return fitted
 
 
@@ -87,18 +96,14 @@ def _parse(text: str, where: str) -> dict[str, Any]:
     return document
 
 
-def _content(fitted: Map, encode: Any) -> dict[str, Any]:
+def _program_content(program: Program, encode: Callable[[NDArray[Any]], Any]) -> dict[str, Any]:
     return {
-        "map": type(fitted).__name__,
-        "parameters": {k: _plain(v) for k, v in fitted.get_params().items()},
-        "seed": fitted.seed_,
-        "left_out": fitted.left_out_,
-        "names": list(fitted.program.names),
-        "stages": [_stage_content(stage, encode) for stage in fitted.program.stages],
+        "names": list(program.names),
+        "stages": [_stage_content(stage, encode) for stage in program.stages],
     }
 
 
-def _stage_content(stage: Stage, encode: Any) -> dict[str, Any]:
+def _stage_content(stage: Stage, encode: Callable[[NDArray[Any]], Any]) -> dict[str, Any]:
     kind = next(name for name, one in STAGES.items() if type(stage) is one)
     content: dict[str, Any] = {"stage": kind}
     for part in fields(stage):  # type: ignore[arg-type]
@@ -151,21 +156,21 @@ def _decode(value: Any) -> Any:
         return value
     shape = tuple(value["shape"])
     if value["dtype"] not in _DTYPES or not all(type(n) is int and n >= 0 for n in shape):
-        raise ValueError("an array of another type or shape")
+        raise MapFileError("an array of another type or shape")
     size = math.prod(shape) * np.dtype(value["dtype"]).itemsize
     if size > _MAX_ARRAY_BYTES:
-        raise ValueError("an array too large to be true")
+        raise MapFileError("an array too large to be true")
     try:
         unpack = zlib.decompressobj()
         raw = unpack.decompress(base64.b64decode(value["zlib_base64"], validate=True), size + 1)
     except (zlib.error, binascii.Error) as bad:
-        raise ValueError("an array that cannot be unpacked") from bad
+        raise MapFileError("an array that cannot be unpacked") from bad
     if len(raw) != size:
-        raise ValueError("an array of another size than it says")
+        raise MapFileError("an array of another size than it says")
     dtype = np.dtype(value["dtype"]).newbyteorder("<")
     return np.frombuffer(raw, dtype=dtype).reshape(shape).astype(value["dtype"])
 
 
-def _digest(content: dict[str, Any]) -> str:
+def _sha256(content: dict[str, Any]) -> str:
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()

@@ -523,7 +523,7 @@ def missing_message(counts: dict[str, int]) -> str:
 def _require(condition: bool, what: str) -> None:
     # Maps that this library draws are consistent; a map file from elsewhere may not be.
     if not condition:
-        raise MapFileError(f"the map is not consistent: {what}; draw it again")
+        raise MapFileError(f"the map is not consistent: {what}")
 
 
 def _require_indices(index: Array, limit: int, what: str) -> None:

@@ -21,7 +21,7 @@ from sqlkrp.errors import ColumnError, MissingValueError, ParameterError, Target
 from sqlkrp.maps.base import match_columns
 from sqlkrp.maps.source import FLOAT32, NUMBER, Source, Statistics
 from sqlkrp.sql.dialects import Dialect
-from sqlkrp.sql.names import TableName, quote, table_name
+from sqlkrp.sql.names import TableName, quote
 from sqlkrp.sql.statement import Query, Statement, write
 from sqlkrp.sql.tables import LongInput
 from sqlkrp.stages import Prepare, Program, Table, missing_message
@@ -101,10 +101,8 @@ class Database(ABC):
     ) -> Run:
         """Create a table (or view) of features: in one transaction, whole or not at all."""
         data = self._input(table, long, rows)
-        if data.name == self._same_name(into):
-            raise ParameterError(f"{into!r} is the table to read: give the features another name")
         with self._transaction():
-            self._require_free(into, view=view, replace=replace)
+            self._require_free(into, table, view=view, replace=replace)
             query = self._query(fitted, data, keep, form, stage, output)
             # A view is read when its table may have changed, so it guards itself.
             statement = write(dataclasses.replace(query, guard=view), self.dialect)
@@ -216,8 +214,8 @@ class Database(ABC):
         """All or nothing; inside a transaction of the user's, a part of that."""
 
     @abstractmethod
-    def _existing(self, table: TableName) -> str | None:
-        """``"table"`` or ``"view"`` if there is one of this name."""
+    def _find(self, table: TableName) -> tuple[tuple[str, ...], str] | None:
+        """The full name of a table or view, and which it is; None if there is none."""
 
     @abstractmethod
     def _create(self, into: TableName, select: str, *, view: bool, replace: bool) -> int | None:
@@ -246,8 +244,8 @@ class Database(ABC):
         rows: TableOrFile | None,
     ) -> Input:
         relation = self._relation(table)
-        name = str(table) if isinstance(table, Path) else self._same_name(table)
-        types = self._describe(relation, str(table))
+        name = str(table) if isinstance(table, (str, Path)) else ".".join(table)
+        types = self._describe(relation, name)
         if long is None:
             if rows is not None:
                 raise ParameterError("a table of rows belongs to (row, feature, value) input")
@@ -261,10 +259,6 @@ class Database(ABC):
         key_types = self._describe(keys, str(rows))
         match_columns([long[0]], key_types, where=str(rows))
         return Input(relation, types, name, LongInput(*long, keys=keys), key_types)
-
-    def _same_name(self, table: TableName) -> str:
-        parts = table_name(table)
-        return ".".join(part.lower() if self.dialect.ignores_case else part for part in parts)
 
     def _query(
         self,
@@ -360,15 +354,21 @@ class Database(ABC):
         if missing:
             raise MissingValueError(missing_message(missing))
 
-    def _require_free(self, into: TableName, *, view: bool, replace: bool) -> None:
-        existing = self._existing(into)
-        wanted = "view" if view else "table"
-        if existing and not replace:
+    def _require_free(
+        self, into: TableName, table: TableOrFile, *, view: bool, replace: bool
+    ) -> None:
+        found = self._find(into)
+        if found is None:
+            return
+        if not isinstance(table, Path) and found == self._find(table):
+            raise ParameterError(f"{into!r} is the table to read: give the features another name")
+        existing, wanted = found[1], "view" if view else "table"
+        if not replace:
             raise TargetExistsError(
                 f"{into!r} exists already: choose another name, or replace it (--replace, "
                 "or replace=True)"
             )
-        if existing and existing != wanted:
+        if existing != wanted:
             raise TargetExistsError(
                 f"{into!r} is a {existing} and a {wanted} was asked for: drop it first"
             )

@@ -82,6 +82,9 @@ class DuckDB(Database):
             clean_up.close()
             raise EngineError(f"cannot open {path or 'DuckDB'}: {_first_line(bad)}") from bad
 
+        # DuckDB measures progress only so; who shows it is on_progress, if anybody.
+        connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
+
         def close() -> None:
             connection.close()
             clean_up.close()
@@ -167,23 +170,24 @@ class DuckDB(Database):
         # The driver looks at signals rarely: a Ctrl-C could go unheard for minutes. So the
         # statement runs in a thread of its own, and this one hears the signal and interrupts it.
         failed: list[BaseException] = []
+        done = threading.Event()
 
         def run() -> None:
             try:
                 self.connection.execute(sql)
             except BaseException as bad:
                 failed.append(bad)
+            finally:
+                done.set()
 
-        worker = threading.Thread(target=run, name="sqlkrp-statement")
-        worker.start()
+        threading.Thread(target=run, name="sqlkrp-statement").start()
         try:
-            while worker.is_alive():
-                worker.join(0.1)
+            # Not Thread.join: a signal that meets it makes Python take the thread for ended.
+            while not done.wait(0.1):
                 self._report_progress()
         except BaseException:
-            while worker.is_alive():
+            while not done.wait(0.1):
                 self.connection.interrupt()
-                worker.join(0.1)
             raise
         if failed:
             with _explained(what):
@@ -217,11 +221,10 @@ class DuckDB(Database):
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
-        try:
-            self.connection.begin()
-        except duckdb.TransactionException:
-            yield  # the user's own transaction, which is the user's to end
+        if self._in_transaction():
+            yield  # the user's own, which is the user's to end
             return
+        self.connection.begin()
         try:
             yield
         except BaseException:
@@ -231,21 +234,43 @@ class DuckDB(Database):
         with _explained("committing"):
             self.connection.commit()
 
+    def _in_transaction(self) -> bool:
+        # Asking by a second BEGIN would end the first. Outside, each statement is numbered anew.
+        with _explained("looking for a transaction"):
+            ids = {self.connection.execute("SELECT txid_current()").fetchall()[0] for _ in range(2)}
+        return len(ids) == 1
+
     # --- creating -----------------------------------------------------------------------------
 
-    def _existing(self, table: TableName) -> str | None:
+    def _find(self, table: TableName) -> tuple[tuple[str, ...], str] | None:
         parts = table_name(table)
+        # Two parts may be a schema or a database and a table, as DuckDB reads them.
         with _explained(f"looking for {table!r}"):
             rows = self.connection.execute(
-                "SELECT table_type FROM information_schema.tables"
-                " WHERE lower(table_name) = lower(?)"
-                " AND lower(table_schema) = lower(coalesce(?, current_schema()))"
-                " AND lower(table_catalog) = lower(coalesce(?, current_catalog()))",
-                [parts[-1], *_schema_and_catalog(parts)],
+                """
+                SELECT table_catalog, table_schema, table_name, table_type
+                FROM information_schema.tables
+                WHERE lower(table_name) = lower($name) AND CASE
+                  WHEN $database IS NOT NULL
+                  THEN lower(table_catalog) = lower($database)
+                    AND lower(table_schema) = lower($schema)
+                  WHEN $schema IS NOT NULL
+                  THEN lower(table_schema) = lower($schema)
+                      AND table_catalog IN (current_catalog(), 'temp')
+                    OR lower(table_catalog) = lower($schema) AND table_schema = 'main'
+                  ELSE table_catalog = current_catalog() AND table_schema = current_schema()
+                    OR table_catalog = 'temp' END
+                ORDER BY table_catalog = 'temp' DESC
+                """,
+                {
+                    "name": parts[-1],
+                    "schema": parts[-2] if len(parts) > 1 else None,
+                    "database": parts[-3] if len(parts) > 2 else None,
+                },
             ).fetchall()
         if not rows:
             return None
-        return "view" if rows[0][0] == "VIEW" else "table"
+        return tuple(rows[0][:3]), "view" if rows[0][3] == "VIEW" else "table"
 
     def _create(self, into: TableName, select: str, *, view: bool, replace: bool) -> int | None:
         kind = "VIEW" if view else "TABLE"
@@ -307,8 +332,10 @@ class RelationSource(TableSource):
 
     def _aggregate(self, expressions: Sequence[str]) -> tuple[Any, ...]:
         with _explained("computing the columns' statistics"):
-            row: tuple[Any, ...] = self._relation.aggregate(", ".join(expressions)).fetchone()
-        return row
+            rows: list[tuple[Any, ...]] = self._relation.aggregate(
+                ", ".join(expressions)
+            ).fetchall()
+        return rows[0]
 
 
 def _file_relation(path: Path) -> str:
@@ -323,11 +350,6 @@ def _suffix(path: Path, known: dict[str, str]) -> str:
             return suffix
     allowed = ", ".join(known)
     raise ParameterError(f"{str(path)!r} is no kind of file known here: use one of {allowed}")
-
-
-def _schema_and_catalog(parts: Sequence[str]) -> tuple[str | None, str | None]:
-    schema = parts[-2] if len(parts) > 1 else None
-    return schema, parts[-3] if len(parts) > 2 else None
 
 
 @contextlib.contextmanager

@@ -51,9 +51,10 @@ class KRP(Map):
     dtype : ``"float32"``, ``"float64"``, or ``"auto"``: float32 if all inputs are.
     random_state : the seed; None draws one. Either way ``seed_`` records it.
 
-    Reference: D. Lopez-Sanchez, J. M. Corchado, A. Gonzalez Arrieta, "Data-independent random
-    projections from the feature-map of the homogeneous polynomial kernel of degree two", Inf.
-    Sci. 2018; D. Achlioptas, "Database-friendly random projections", PODS 2001.
+    References: D. Lopez-Sanchez, J. M. Corchado, A. Gonzalez Arrieta, "Data-independent random
+    projections from the feature-space of the homogeneous polynomial kernel", Pattern Recognition
+    82 (2018), and for degree two Information Sciences 436 (2018); D. Achlioptas,
+    "Database-friendly random projections", PODS 2001.
 
     >>> krp = KRP(degree=2, n_components=4, random_state=0).fit(["a", "b", "c"])
     >>> krp.transform([[1.0, 0.0, 2.0]]).shape

@@ -76,10 +76,16 @@ class ArraySource:
         for name in columns:
             values = to_floats(self._columns[name])
             values = values[np.isfinite(values)]
-            moments = (values.mean(), values.std(), values.min(), values.max())
-            rows.append((len(values), *(moments if len(values) else (np.nan,) * 4)))
+            rows.append((len(values), *_moments(values)))
         count, *moments_of = (np.array(column) for column in zip(*rows, strict=True))
         return Statistics(count, *moments_of)
+
+
+def _moments(values: NDArray[np.float64]) -> tuple[float, ...]:
+    if not len(values):
+        return (np.nan,) * 4
+    with np.errstate(over="ignore", invalid="ignore"):
+        return values.mean(), values.std(), values.min(), values.max()
 
 
 def as_source(data: Any) -> Source:

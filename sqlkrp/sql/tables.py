@@ -7,6 +7,7 @@ value leave the chain at the start (policy "propagate") and come back without fe
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +17,7 @@ import numpy as np
 from sqlkrp.errors import ParameterError
 from sqlkrp.sql.dialects import Dialect
 from sqlkrp.sql.names import number, quote, text
-from sqlkrp.sql.templates import bind
+from sqlkrp.sql.templates import bind, relations_of
 from sqlkrp.stages import (
     Butterflies,
     Prepare,
@@ -92,10 +93,9 @@ def tables_select(
     selected = [f"source.k{i} AS {quote(name, dialect)}" for i, name in enumerate(keep)]
     if long is not None:
         selected.insert(0, f"source.row_key AS {quote(long.row, dialect)}")
-    final = bind(
+    final = chain.bind(
         "collect",
-        dialect,
-        {"source": "source", "inputs": chain.current},
+        {"source": "source", "inputs": ""},
         {"kept": selected, "outputs": _outputs(program, array, chain)},
     )
     return chain.text(final)
@@ -109,6 +109,7 @@ class _Chain:
     dtype: str
     side: Mapping[tuple[int, str], str]
     steps: list[tuple[str, str]] = field(default_factory=list)
+    reads: Counter[str] = field(default_factory=Counter)
     current: str = ""
     complete: str = "source"
 
@@ -125,10 +126,21 @@ class _Chain:
         values: Mapping[str, str | Sequence[str]] | None = None,
     ) -> None:
         """One more step; a relation named ``inputs`` is the last step."""
+        self.steps.append((name, self.bind(template, relations, values)))
+
+    def bind(
+        self,
+        template: str,
+        relations: Mapping[str, str],
+        values: Mapping[str, str | Sequence[str]] | None = None,
+    ) -> str:
+        """A template's text; how often it reads each relation is counted."""
         relations = {
             role: self.current if role == "inputs" else sql for role, sql in relations.items()
         }
-        self.steps.append((name, bind(template, self.dialect, relations, values)))
+        for role, times in relations_of(template).items():
+            self.reads[relations[role]] += times
+        return bind(template, self.dialect, relations, values)
 
     def then(
         self,
@@ -147,9 +159,11 @@ class _Chain:
 
     def text(self, final: str) -> str:
         """The whole statement."""
-        # Materialized: a source that is numbered twice could be numbered differently.
-        once = self.dialect.materialized
-        steps = ",\n".join(f"{name} {once} (\n{query}\n)" for name, query in self.steps)
+        # What is read twice is computed once: else a source could be numbered differently.
+        steps = ",\n".join(
+            f"{name} {self.dialect.materialized if self.reads[name] > 1 else 'AS'} (\n{query}\n)"
+            for name, query in self.steps
+        )
         return f"WITH {steps}\n{final}"
 
 

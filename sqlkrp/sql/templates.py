@@ -7,6 +7,8 @@ and the dialect's facts. What is bound must be exactly what the template names.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -16,7 +18,7 @@ from sqlglot import ErrorLevel, exp, parse_one
 
 from sqlkrp.sql.dialects import Dialect
 
-__all__ = ["bind", "template_text"]
+__all__ = ["bind", "relations_of", "template_text"]
 
 
 def template_text(name: str) -> str:
@@ -26,6 +28,11 @@ def template_text(name: str) -> str:
         return installed.read_text(encoding="utf-8")
     beside = Path(__file__).parents[2] / "sql_templates" / f"{name}.sql"
     return beside.read_text(encoding="utf-8")
+
+
+def relations_of(name: str) -> Counter[str]:
+    """The relations that a template names, and how often it reads each."""
+    return Counter(table.name for table in _parsed(name).find_all(exp.Table))
 
 
 @cache
@@ -44,32 +51,46 @@ def bind(
     A value that is a list stands for several items of a SELECT list, or for none.
     """
     tree = _parsed(name).copy()
-    values = values or {}
-    _bind_relations(tree, name, relations)
-    _bind_values(tree, name, values)
+    bound: list[str] = []
+    _bind_relations(tree, name, relations, bound)
+    _bind_values(tree, name, values or {}, bound)
     text = tree.sql(dialect.name, pretty=True, comments=False, unsupported_level=ErrorLevel.RAISE)
-    return str(text)
+    # Pretty printing would indent the lines of a name that holds a line break, so what is bound
+    # goes in after it; in one pass, so that bound text is never searched.
+    return _MARK.sub(lambda mark: bound[int(mark[1])], text)
 
 
-def _bind_relations(tree: exp.Expr, name: str, relations: Mapping[str, str]) -> None:
+_MARK = re.compile(r"sqlkrp_bound_(\d+)_")
+
+
+def _mark(sql: str, bound: list[str]) -> exp.Var:
+    bound.append(sql)
+    return exp.var(f"sqlkrp_bound_{len(bound) - 1}_")
+
+
+def _bind_relations(
+    tree: exp.Expr, name: str, relations: Mapping[str, str], bound: list[str]
+) -> None:
     tables = list(tree.find_all(exp.Table))
     _require_same(name, "relations", {table.name for table in tables}, set(relations))
     for table in tables:
         alias = table.alias or table.name
-        bound = exp.Table(this=exp.var(relations[table.name]))
-        table.replace(exp.alias_(bound, alias, table=True))
+        relation = exp.Table(this=_mark(relations[table.name], bound))
+        table.replace(exp.alias_(relation, alias, table=True))
 
 
-def _bind_values(tree: exp.Expr, name: str, values: Mapping[str, str | Sequence[str]]) -> None:
+def _bind_values(
+    tree: exp.Expr, name: str, values: Mapping[str, str | Sequence[str]], bound: list[str]
+) -> None:
     places = list(tree.find_all(exp.Placeholder))
     _require_same(name, "values", {str(place.this) for place in places}, set(values))
     for place in places:
         value = values[str(place.this)]
         if isinstance(value, str):
-            place.replace(exp.var(value))
+            place.replace(_mark(value, bound))
         elif value:
             # One verbatim item holds them all: a tree of ten thousand columns would be slow.
-            place.replace(exp.var(",\n  ".join(value)))
+            place.replace(_mark(",\n  ".join(value), bound))
         else:
             place.pop()
 

@@ -1,0 +1,1 @@
+"""Measurements, as ratios and against published tables; nothing here is a test."""

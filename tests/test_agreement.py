@@ -1,0 +1,311 @@
+"""The engine, in both forms, against the NumPy twin."""
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support import dyadic, store
+
+import sqlkrp
+
+POOLS = {
+    "s=1": {"pool": "achlioptas", "s": 1, "n_hyperplanes": 40},
+    "s=3": {"pool": "achlioptas", "s": 3, "n_hyperplanes": 40},
+    "s=10": {"pool": "achlioptas", "s": 10, "n_hyperplanes": 40},
+    "hadamard": {"pool": "hadamard", "block_size": 8},
+    "gaussian": {"pool": "gaussian", "n_hyperplanes": 40},
+}
+FORMS = ("wide", "tables")
+
+
+def features(db, krp, form, table="t", **options):
+    return db.relation(krp, table, form=form, **options).df().to_numpy(dtype=float)
+
+
+@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("degree", [1, 2, 3, 4])
+@pytest.mark.parametrize("kernel", [{}, {"coef0": 1.0, "gamma": 4.0}], ids=["", "coef0"])
+def test_both_forms_equal_numpy_on_dyadic_data(connection, pool, degree, kernel):
+    frame = dyadic(60, 21, seed=degree)
+    store(connection, frame)
+    krp = sqlkrp.KRP(degree, 9, n_terms=3, random_state=1, **POOLS[pool], **kernel).fit(frame)
+    projected = krp.program_.projection().apply(frame.to_numpy())
+    expected = krp.transform(frame)
+    with sqlkrp.connect(connection) as db:
+        for form in FORMS:
+            found = features(db, krp, form, stage="projection")
+            if pool == "gaussian":
+                assert np.allclose(found, projected, rtol=1e-12, atol=1e-12)
+            else:
+                assert np.array_equal(found, projected), form
+            # Relative to the feature's own size: sums over terms may cancel.
+            error = np.abs(features(db, krp, form) - expected).max(axis=0)
+            assert (error <= 1e-12 * np.abs(expected).max(axis=0)).all(), form
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_order_of_columns_and_extra_columns_do_not_matter(connection, form):
+    frame = dyadic(30, 7)
+    krp = sqlkrp.KRP(2, 5, random_state=0).fit(frame)
+    shuffled = frame[["c3", "c0", "c6", "c1", "c5", "c2", "c4"]].assign(other="text")
+    store(connection, shuffled)
+    with sqlkrp.connect(connection) as db:
+        assert np.array_equal(features(db, krp, form), krp.transform(frame))
+    assert np.array_equal(krp.transform(shuffled), krp.transform(frame))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("rows", [0, 1, 5000])
+def test_rows_keep_their_order(connection, form, rows):
+    frame = dyadic(rows, 3).assign(id=np.random.default_rng(0).permutation(rows))
+    store(connection, frame)
+    krp = sqlkrp.KRP(1, 2, n_terms=1, random_state=0).fit(dyadic(1, 3))
+    with sqlkrp.connect(connection) as db:
+        found = db.relation(krp, "t", form=form, keep=["id"]).df()
+    assert found.columns.tolist() == ["id", "krp_0", "krp_1"]
+    assert found["id"].tolist() == frame["id"].tolist()
+    expected = krp.transform(frame)
+    assert np.allclose(found[["krp_0", "krp_1"]].to_numpy(dtype=float), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("pool", ["s=3", "hadamard", "gaussian"])
+def test_one_column(connection, form, pool):
+    frame = dyadic(4, 1)
+    store(connection, frame)
+    parameters = {**POOLS[pool], "n_hyperplanes": "auto"}
+    krp = sqlkrp.KRP(2, 3, n_terms=2, random_state=0, **parameters).fit(frame)
+    with sqlkrp.connect(connection) as db:
+        assert np.allclose(features(db, krp, form), krp.transform(frame), rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_pool_of_all_zero_hyperplanes_gives_zeros(connection, form):
+    frame = dyadic(4, 2)
+    store(connection, frame)
+    krp = sqlkrp.KRP(2, 3, n_terms=1, s=1e9, n_hyperplanes=4, random_state=0).fit(frame)
+    with sqlkrp.connect(connection) as db:
+        assert features(db, krp, form).tolist() == [[0.0] * 3] * 4
+
+
+def with_holes(frame):
+    holes = frame.copy()
+    holes.iloc[1, 0] = None
+    holes.iloc[3, 2] = np.inf
+    holes.iloc[4, 1] = -np.inf
+    return holes
+
+
+def store_with_nan(connection, frame):
+    """A table with NULL in row 1, NaN in row 5 and infinities."""
+    store(connection, frame)
+    connection.execute("ALTER TABLE t ADD COLUMN n INTEGER")
+    connection.execute("UPDATE t SET n = rowid")
+    connection.execute("UPDATE t SET c3 = 'nan' WHERE n = 5")
+    connection.execute("ALTER TABLE t DROP COLUMN n")
+
+
+@pytest.mark.parametrize("nulls", ["zero", "mean", "propagate"])
+@pytest.mark.parametrize("scaling", [None, "standard", "minmax", "unit"])
+@pytest.mark.parametrize("output", ["columns", "array"])
+def test_policies_and_scalings_agree(connection, nulls, scaling, output):
+    frame = with_holes(dyadic(12, 5))
+    frame.iloc[7] = 0.0
+    store_with_nan(connection, frame)
+    frame.iloc[5, 3] = np.nan
+    with sqlkrp.connect(connection) as db:
+        krp = sqlkrp.KRP(2, 4, nulls=nulls, scaling=scaling, coef0=0.5, random_state=0)
+        krp.fit(db.source("t"))
+        twin = sqlkrp.KRP(2, 4, nulls=nulls, scaling=scaling, coef0=0.5, random_state=0).fit(frame)
+        expected = twin.transform(frame)
+        gone = np.isnan(expected).all(axis=1)
+        assert gone.tolist() == [nulls == "propagate" and i in (1, 3, 4, 5) for i in range(12)]
+        for form in FORMS:
+            rows = db.relation(krp, "t", form=form, output=output).fetchall()
+            if output == "array":
+                assert [row[0] is None for row in rows] == gone.tolist()
+                rows = [row[0] if row[0] is not None else [None] * 4 for row in rows]
+            found = np.array(rows, dtype=float)
+            assert np.allclose(found, expected, rtol=1e-12, atol=1e-12, equal_nan=True), form
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_missing_values_are_an_error_by_default(connection, form):
+    store_with_nan(connection, with_holes(dyadic(12, 5)))
+    krp = sqlkrp.KRP(2, 4).fit([f"c{i}" for i in range(5)])
+    with sqlkrp.connect(connection) as db:
+        with pytest.raises(sqlkrp.errors.MissingValueError, match=r"'c0'.*'c1'.*'c2'.*'c3'"):
+            db.create(krp, "t", "f", form=form)
+        assert connection.execute("SHOW TABLES").fetchall() == [("t",)]
+    # The printed statement checks by itself, as nobody counts before it runs.
+    text = krp.to_sql("t", form="wide")
+    with pytest.raises(duckdb.Error, match="missing value in column c"):
+        connection.execute(text)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "type_name",
+    [
+        "TINYINT",
+        "UTINYINT",
+        "SMALLINT",
+        "USMALLINT",
+        "INTEGER",
+        "UINTEGER",
+        "BIGINT",
+        "UBIGINT",
+        "HUGEINT",
+        "UHUGEINT",
+        "DECIMAL(18,3)",
+        "DECIMAL(38,0)",
+        "FLOAT",
+        "DOUBLE",
+        "BOOLEAN",
+    ],
+)
+def test_every_numeric_type_is_read_without_overflow(connection, form, type_name):
+    # Near the type's limit, so that an integer sum would overflow.
+    top = {
+        "TINYINT": 127, "UTINYINT": 255, "SMALLINT": 32767, "USMALLINT": 65535, "BOOLEAN": 1,
+    }.get(type_name, 10**8)  # fmt: skip
+    columns = ", ".join(f"c{i} {type_name}" for i in range(6))
+    connection.execute(f"CREATE TABLE t ({columns})")
+    values = [[top] * 6, [0] * 6, [1, 0, 1, 0, 1, 1]]
+    connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?, ?)", values)
+    with sqlkrp.connect(connection) as db:
+        krp = sqlkrp.KRP(2, 8, s=1, n_terms=2, dtype="float64", random_state=0).fit(db.source("t"))
+        assert krp.n_features_in_ == 6
+        found = features(db, krp, form)
+    assert np.allclose(found, krp.transform(np.array(values, dtype=float)), rtol=1e-12, atol=1e-9)
+
+
+def test_auto_dtype_is_single_only_if_all_inputs_are(connection):
+    connection.execute("CREATE TABLE f AS SELECT 1::FLOAT AS a, 2::FLOAT AS b")
+    connection.execute("CREATE TABLE m AS SELECT 1::FLOAT AS a, 2::DOUBLE AS b")
+    with sqlkrp.connect(connection) as db:
+        single = sqlkrp.KRP(2, 3).fit(db.source("f"))
+        mixed = sqlkrp.KRP(2, 3).fit(db.source("m"))
+        assert db.relation(single, "f").types == ["FLOAT"] * 3
+        assert db.relation(mixed, "m").types == ["DOUBLE"] * 3
+        assert db.relation(single, "f", output="array").types == ["FLOAT[3]"]
+    assert single.transform([[1.0, 2.0]]).dtype == np.float32
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("pool", POOLS)
+def test_single_precision_agrees_to_its_own_precision(connection, form, pool):
+    store(connection, dyadic(40, 12).astype("float32"))
+    with sqlkrp.connect(connection) as db:
+        krp = sqlkrp.KRP(2, 6, n_terms=2, random_state=0, **POOLS[pool]).fit(db.source("t"))
+        assert db.verify(krp, "t", form=form, tolerance=1e-5).ok
+
+
+# --- sparse input -------------------------------------------------------------------------------
+
+
+def as_long(frame):
+    long = frame.stack().rename("value").reset_index()
+    long.columns = ["row", "feature", "value"]
+    return long[long["value"] != 0]
+
+
+@pytest.mark.parametrize("pool", ["s=3", "hadamard", "gaussian"])
+@pytest.mark.parametrize("scaling", [None, "unit"])
+def test_sparse_input_equals_the_wide_table(connection, pool, scaling):
+    frame = dyadic(20, 9).where(np.random.default_rng(1).random((20, 9)) < 0.3, 0.0)
+    frame.iloc[4] = 0.0
+    store(connection, as_long(frame), "entries")
+    store(connection, pd.DataFrame({"row": range(20), "label": [f"r{i}" for i in range(20)]}), "r")
+    krp = sqlkrp.KRP(2, 5, n_terms=2, coef0=0.25, scaling=scaling, random_state=0, **POOLS[pool])
+    expected = krp.fit(frame).transform(frame)
+    long = ("row", "feature", "value")
+    with sqlkrp.connect(connection) as db:
+        found = db.relation(krp, "entries", long=long, rows="r", keep=["label"]).df()
+        assert found.columns[:2].tolist() == ["row", "label"]
+        assert found["label"].tolist() == [f"r{i}" for i in range(20)]
+        assert np.allclose(found.iloc[:, 2:].to_numpy(dtype=float), expected, rtol=1e-12)
+        without = db.relation(krp, "entries", long=long).df()
+        assert without["row"].tolist() == [i for i in range(20) if frame.iloc[i].any()]
+        assert db.verify(krp, "entries", long=long, rows="r").ok
+        assert db.verify(krp, "entries", long=long, sample=7).rows == 7
+
+
+def test_sparse_input_that_cannot_be_right_is_refused(connection):
+    store(connection, as_long(dyadic(9, 4)), "entries")
+    long = ("row", "feature", "value")
+    names = [f"c{i}" for i in range(4)]
+    with sqlkrp.connect(connection) as db:
+        shifted = sqlkrp.KRP(2, 3, scaling="standard").fit(dyadic(9, 4))
+        with pytest.raises(sqlkrp.errors.ParameterError, match="absent entries"):
+            db.relation(shifted, "entries", long=long)
+        krp = sqlkrp.KRP(2, 3, random_state=0).fit(db.source("entries", long=long))
+        assert krp.feature_names_in_.tolist() == names
+        with pytest.raises(sqlkrp.errors.LimitError, match="wide"):
+            db.relation(krp, "entries", long=long, form="wide")
+        connection.execute("INSERT INTO entries SELECT * FROM entries LIMIT 1")
+        with pytest.raises(sqlkrp.errors.ColumnError, match="two entries for row 0"):
+            db.relation(krp, "entries", long=long)
+        connection.execute("CREATE TABLE holes AS SELECT 1 AS row, 'c1' AS feature, NULL::INT AS v")
+        with pytest.raises(sqlkrp.errors.MissingValueError, match=r"'c1' \(1\)"):
+            db.relation(krp, "holes", long=("row", "feature", "v"))
+
+
+# --- properties ---------------------------------------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    data=st.data(),
+    rows=st.integers(0, 6),
+    d=st.integers(1, 9),
+    degree=st.integers(1, 4),
+    terms=st.integers(1, 4),
+    k=st.integers(1, 7),
+    pool=st.sampled_from(["achlioptas", "hadamard"]),
+    s=st.sampled_from([1, 2, 5.5, 50]),
+    size=st.sampled_from([1, 2, 4, 64]),
+    output=st.sampled_from(["columns", "array"]),
+)
+def test_any_map_agrees(data, rows, d, degree, terms, k, pool, s, size, output):
+    seed = data.draw(st.integers(0, 2**32))
+    frame = dyadic(rows, d, seed=seed % 1000)
+    with duckdb.connect() as connection:
+        store(connection, frame)
+        krp = sqlkrp.KRP(
+            degree, k, n_terms=terms, pool=pool, s=s, block_size=size, random_state=seed,
+            n_hyperplanes=degree * terms if pool == "achlioptas" else "auto",
+        ).fit([f"c{i}" for i in range(d)])  # fmt: skip
+        expected = krp.transform(frame)
+        projected = krp.program_.projection().apply(frame.to_numpy(dtype=float))
+        with sqlkrp.connect(connection) as db:
+            for form in FORMS:
+                found = features(db, krp, form, stage="projection").reshape(projected.shape)
+                assert np.array_equal(found, projected)
+                rows_found = db.relation(krp, "t", form=form, output=output).fetchall()
+                values = [row[0] if output == "array" else row for row in rows_found]
+                found = np.array(values, dtype=float).reshape(expected.shape)
+                assert np.allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.slow
+def test_4862_columns_simply_work(connection):
+    frame = dyadic(300, 4862)
+    store(connection, frame)
+    with sqlkrp.connect(connection) as db:
+        krp = sqlkrp.KRP(2, 200, random_state=0).fit(db.source("t"))
+        result = db.verify(krp, "t")
+    assert result.form == "tables"
+    assert (result.rows, result.ok) == (300, True)
+
+
+@pytest.mark.slow
+def test_a_thousand_features_of_784_columns(connection):
+    store(connection, dyadic(3000, 784))
+    with sqlkrp.connect(connection) as db:
+        for pool in ({"pool": "hadamard"}, {"n_hyperplanes": 488, "n_terms": 1}):
+            krp = sqlkrp.KRP(2, 1000, random_state=0, **pool).fit(db.source("t"))
+            assert db.verify(krp, "t", sample=3000, form="wide").ok
+            assert db.verify(krp, "t", sample=50, form="tables").ok

@@ -1,0 +1,320 @@
+"""Every command as a user types it."""
+
+import gzip
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+from support import dyadic, store
+
+import sqlkrp
+from sqlkrp.cli import _parser
+
+DIGITS = Path(__file__).parents[1] / "examples" / "digits.csv"
+COMMANDS = ["featurize", "draw", "sql", "tables", "run", "export", "verify", "inspect"]
+
+
+@pytest.fixture
+def warehouse(tmp_path):
+    with duckdb.connect(str(tmp_path / "w.duckdb")) as connection:
+        store(connection, dyadic(50, 6).assign(id=range(50), name="n"))
+    return tmp_path / "w.duckdb"
+
+
+@pytest.fixture
+def drawn(warehouse, run_cli, tmp_path):
+    run_cli(
+        "draw", "w.duckdb", "--table", "t", "--exclude", "id", "--components", 8, "-o", "m.json"
+    )
+    return tmp_path / "m.json"
+
+
+def test_featurize_does_it_all_in_one_go(run_cli, tmp_path):
+    done = run_cli(
+        "featurize", DIGITS, "--exclude", "label", "--keep", "label", "--components", 16,
+        "--to", "features.csv",
+    )  # fmt: skip
+    frame = pd.read_csv(tmp_path / "features.csv")
+    assert frame.columns.tolist() == ["label", *(f"krp_{i}" for i in range(16))]
+    digits = pd.read_csv(DIGITS)
+    assert frame["label"].tolist() == digits["label"].tolist()
+    krp = sqlkrp.load(tmp_path / "features.map.json")
+    assert np.allclose(frame.iloc[:, 1:], krp.transform(digits), rtol=1e-9)
+    for told in (
+        "features.csv: 1,797 rows of label + 16 columns",
+        "features.map.json (digest " + krp.digest_[:12],
+        f"seed {krp.seed_}",
+        "64 used",
+        "1,000 (achlioptas)",
+        f"{krp.program_.additions:,} additions",
+        "seconds",
+    ):
+        assert told in done.stdout
+    assert done.stderr == ""
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["features.csv", "features.map.json"]
+
+
+def test_featurize_does_not_overwrite_before_or_after_the_work(run_cli, tmp_path):
+    (tmp_path / "f.map.json").write_text("precious")
+    done = run_cli("featurize", DIGITS, "--components", 4, "--to", "f.csv", code=2)
+    assert "'f.map.json' exists already" in done.stderr
+    assert not (tmp_path / "f.csv").exists()
+    run_cli("featurize", DIGITS, "--components", 4, "--to", "f.csv", "--force")
+    assert sqlkrp.load(tmp_path / "f.map.json").n_components == 4
+
+
+def test_features_on_standard_output_are_not_mixed_with_words(run_cli, tmp_path):
+    done = run_cli("featurize", DIGITS, "--components", 4, "--keep", "label", "--to", "-")
+    frame = pd.read_csv(io.StringIO(done.stdout))
+    assert frame.shape == (1797, 5)
+    assert "not saved (give --map FILE)" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+    quiet = run_cli("featurize", DIGITS, "--components", 4, "--to", "-", "-q", "--map", "m.json")
+    assert quiet.stderr == ""
+    assert (tmp_path / "m.json").exists()
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path):
+    command = f"{sys.executable} -m sqlkrp featurize {DIGITS} --to - --components 500 -q | head -1"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.stdout.startswith("krp_0,krp_1,")
+    assert done.stderr == ""
+
+
+def test_draw_reads_names_and_types_only(run_cli, tmp_path, warehouse):
+    run_cli("draw", "w.duckdb", "--table", "t", "--seed", 1, "-o", "a.json")
+    with duckdb.connect(str(warehouse)) as connection:
+        connection.execute("DELETE FROM t")
+    done = run_cli("draw", "w.duckdb", "--table", "main.t", "--seed", 1, "-o", "b.json")
+    assert (tmp_path / "a.json").read_text() == (tmp_path / "b.json").read_text()
+    assert "left out: name (VARCHAR)" in done.stdout
+
+
+def test_every_drawing_option_reaches_the_map(run_cli, tmp_path):
+    run_cli(
+        "draw", DIGITS, "-o", "m.json", "--degree", 3, "--components", 7, "--terms", 2, "--pool",
+        "hadamard", "--hyperplanes", 256, "--sparsity", 2, "--block-size", 16, "--coef0", 0.5,
+        "--gamma", 2, "--seed", 9, "--dtype", "float32", "--nulls", "mean", "--scaling", "minmax",
+        "--include", "pixel_0_1", "--include", "pixel_7_0", "--include", "pixel_4_4",
+    )  # fmt: skip
+    assert sqlkrp.load(tmp_path / "m.json").get_params() == {
+        "degree": 3, "n_components": 7, "n_terms": 2, "pool": "hadamard", "n_hyperplanes": 256,
+        "s": 2, "block_size": 16, "coef0": 0.5, "gamma": 2, "random_state": 9, "dtype": "float32",
+        "nulls": "mean", "scaling": "minmax",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["wide", "tables"])
+def test_printed_sql_runs_in_the_database(run_cli, warehouse, drawn, tmp_path, form):
+    done = run_cli("sql", "m.json", "--table", "main.t", "--keep", "id", "--form", form)
+    assert done.stderr == ""
+    krp = sqlkrp.load(drawn)
+    assert done.stdout == krp.to_sql("main.t", keep=["id"], form=form) + ";\n"
+    run_cli("tables", "m.json", "-o", "side")
+    with duckdb.connect(str(warehouse)) as connection:
+        load = (tmp_path / "side" / "load.sql").read_text()
+        connection.execute(load.replace("FROM '", f"FROM '{tmp_path}/side/"))
+        found = connection.execute(done.stdout).df().iloc[:, 1:].to_numpy()
+        frame = connection.table("t").df()
+    assert np.allclose(found, krp.transform(frame), rtol=1e-12)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_tables_are_the_map_s_and_replace_only_their_own(run_cli, drawn, tmp_path, suffix):
+    run_cli("tables", "m.json", "-o", "side", "--format", suffix)
+    krp = sqlkrp.load(drawn)
+    prefix = krp.digest_[:12]
+    names = [f"{prefix}_{name}.{suffix}" for name in ("columns", "components", "hyperplanes")]
+    assert sorted(p.name for p in (tmp_path / "side").iterdir()) == sorted([*names, "load.sql"])
+    read = pd.read_csv if suffix == "csv" else pd.read_parquet
+    hyperplanes = read(tmp_path / "side" / names[2])
+    for column, values in krp.program_.stages[1].tables()["hyperplanes"].items():
+        assert hyperplanes[column].tolist() == values.tolist()
+    assert "exists already" in run_cli("tables", "m.json", "-o", "side", code=2).stderr
+    run_cli("tables", "m.json", "-o", "side", "--force")
+    (tmp_path / "side" / "thesis.tex").write_text("precious")
+    assert "'thesis.tex'" in run_cli("tables", "m.json", "-o", "side", "--force", code=2).stderr
+    assert (tmp_path / "side" / "thesis.tex").read_text() == "precious"
+
+
+def test_run_creates_tables_and_views(run_cli, warehouse, drawn):
+    options = ("m.json", "--db", "w.duckdb", "--table", "t", "--keep", "id")
+    assert (
+        "created  f: 50 rows, 9 columns, wide form"
+        in run_cli("run", *options, "--into", "f").stdout
+    )
+    assert "exists already" in run_cli("run", *options, "--into", "f", code=2).stderr
+    run_cli("run", *options, "--into", "f", "--replace", "--form", "tables", "--output", "array")
+    assert "a view" in run_cli("run", *options, "--into", "v", "--view").stdout
+    with duckdb.connect(str(warehouse)) as connection:
+        arrays = connection.execute("SELECT krp FROM f").fetchnumpy()["krp"]
+        columns = connection.execute("SELECT * EXCLUDE (id) FROM v").fetchall()
+        assert np.allclose(np.array(arrays.tolist()), columns, rtol=1e-12)
+        names = [row[0] for row in connection.execute("SHOW ALL TABLES").fetchall()]
+        assert len(names) == 3
+
+
+@pytest.mark.parametrize("target", ["f.csv", "f.csv.gz", "f.parquet"])
+def test_export_from_a_database_and_from_a_file(run_cli, warehouse, drawn, tmp_path, target):
+    run_cli("export", "m.json", "--db", "w.duckdb", "--table", "t", "--keep", "id", "--to", target)
+    read = pd.read_parquet if target.endswith("parquet") else pd.read_csv
+    first = read(tmp_path / target)
+    assert first["id"].tolist() == list(range(50))
+    with duckdb.connect(str(warehouse)) as connection:
+        connection.execute(f"COPY t TO '{tmp_path}/t.parquet'")
+    options = ("--file", "t.parquet", "--keep", "id", "--to", target)
+    assert "--force" in run_cli("export", "m.json", *options, code=2).stderr
+    run_cli("export", "m.json", *options, "--force")
+    assert read(tmp_path / target).equals(first)
+    if target.endswith("gz"):
+        assert gzip.decompress((tmp_path / target).read_bytes()).startswith(b"id,krp_0,")
+
+
+def test_sparse_input_on_the_command_line(run_cli, tmp_path):
+    frame = dyadic(12, 5)
+    long = frame.stack().rename("value").reset_index()
+    long.columns = ["row", "feature", "value"]
+    long.to_csv(tmp_path / "long.csv", index=False)
+    rows = pd.DataFrame({"row": range(14), "label": range(14)})
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    sparse = ("--long", "row,feature,value", "--rows", "rows.csv")
+    run_cli("featurize", "long.csv", *sparse, "--keep", "label", "--components", 6, "--to", "f.csv")
+    found = pd.read_csv(tmp_path / "f.csv")
+    assert found.columns.tolist()[:2] == ["row", "label"]
+    krp = sqlkrp.load(tmp_path / "f.map.json")
+    assert np.allclose(found.iloc[:12, 2:], krp.transform(frame), rtol=1e-12)
+    assert (found.iloc[12:, 2:] == 0).all(axis=None)
+    assert (
+        "equal to the NumPy twin"
+        in run_cli("verify", "f.map.json", "--file", "long.csv", *sparse).stdout
+    )
+
+
+def test_verify_says_what_it_compared(run_cli, warehouse, drawn):
+    options = ("m.json", "--db", "w.duckdb", "--table", "t")
+    done = run_cli("verify", *options, "--sample", 20, "--form", "tables")
+    assert "krp_7" in done.stdout
+    assert "on 20 rows, tables form" in done.stdout
+    with duckdb.connect(str(warehouse)) as connection:
+        # FLOAT columns are not exact: below their precision the forms must differ.
+        connection.execute("CREATE TABLE u AS SELECT * REPLACE (c0 / 3 AS c0) FROM t")
+    options = ("m.json", "--db", "w.duckdb", "--table", "u", "--tolerance", "-1")
+    done = run_cli("verify", *options, code=1)
+    assert "NOT equal: 8 of 8 features are wrong" in done.stdout
+    assert run_cli("verify", *options, "-q", code=1).stdout == ""
+
+
+def test_inspect_tells_all(run_cli, drawn):
+    krp = sqlkrp.load(drawn)
+    done = run_cli("inspect", "m.json")
+    assert krp.digest_ in done.stdout
+    known = json.loads(run_cli("inspect", "m.json", "--json").stdout)
+    assert known["digest"] == krp.digest_
+    assert known["columns"] == krp.feature_names_in_.tolist()
+    assert known["additions_a_row"] == krp.program_.additions
+    assert known["hyperplanes"] == 1000
+    assert known["all_zero_hyperplanes"] == krp.program_.stages[1].n_all_zero > 0
+    assert known["form"] == "wide"
+    assert known["sql_bytes"] == len(krp.to_sql("source_table").encode())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "the following arguments are required: COMMAND"),
+        (["featurise"], "invalid choice"),
+        (["featurize"], "required: SOURCE, --to"),
+        (["featurize", "x.csv", "--to", "f.csv"], "cannot read x.csv"),
+        (["featurize", "x.txt", "--to", "f.csv"], "use one of .csv"),
+        (["featurize", DIGITS, "--to", "f.txt"], "use one of .csv, .csv.gz, .parquet"),
+        (["featurize", DIGITS, "--to", "no/f.csv"], "there is no folder"),
+        (["featurize", DIGITS, "--to", "f.csv", "--degree", "two"], "invalid int value: 'two'"),
+        (["featurize", DIGITS, "--to", "f.csv", "--degree", "0"], "degree=0 is not allowed"),
+        (["featurize", DIGITS, "--to", "f.csv", "--pool", "x"], "pool='x' is not allowed"),
+        (["featurize", DIGITS, "--to", "f.csv", "--hyperplanes", "x"], "--hyperplanes"),
+        (["featurize", DIGITS, "--to", "f.csv", "--hyperplanes", "9"], "use 20 or more"),
+        (["featurize", DIGITS, "--to", "f.csv", "--exclude", "lable"], "did you mean 'label'?"),
+        (["featurize", DIGITS, "--to", "f.csv", "--table", "t"], "--table belongs to a database"),
+        (["featurize", DIGITS, "--to", "f.csv", "--long", "a,b"], "name three columns"),
+        (["featurize", DIGITS, "--to", "f.csv", "--long", "a,b,c"], "column 'a'"),
+        (["featurize", DIGITS, "--to", "f.csv", "--rows", "r"], "belongs to (row, feature, value)"),
+        (["featurize", DIGITS, "--to", "f.csv", "--memory-limit", "much"], "cannot open"),
+        (["featurize", DIGITS, "--to", "f.csv", "--threads", "0"], "cannot open"),
+        (["featurize", "w.duckdb", "--to", "f.csv"], "give --table NAME"),
+        (["featurize", "none.duckdb", "--table", "t", "--to", "f.csv"], "there is no database"),
+        (["inspect", "none.json"], "No such file"),
+        (["inspect", DIGITS], "not valid JSON"),
+        (["sql", "m.json", "--table", "t; DROP TABLE t"], "is no table name"),
+        (["sql", "m.json", "--table", "t", "--dialect", "klingon"], "invalid choice: 'klingon'"),
+        (["sql", "m.json", "--table", "t", "--keep", "krp_1"], "output column 'krp_1'"),
+        (["run", "m.json", "--table", "t", "--into", "f"], "give --db"),
+        (["run", "m.json", "--db", "w.duckdb", "--table", "s", "--into", "f"], "cannot read s"),
+        (["run", "m.json", "--db", "w.duckdb", "--table", "t", "--into", "t", "--replace"],
+         "is the table to read"),
+        (["verify", "m.json", "--db", "w.duckdb", "--table", "t", "--sample", "0"], "sample=0"),
+        (["export", "m.json", "--to", "f.csv"], "give --db"),
+    ],
+)  # fmt: skip
+def test_errors_are_one_line_that_helps(run_cli, drawn, tmp_path, arguments, message):
+    before = sorted(p.name for p in tmp_path.iterdir())
+    done = run_cli(*arguments, code=2)
+    assert done.stderr.startswith("sqlkrp: ")
+    assert message in done.stderr
+    assert done.stdout == ""
+    assert sorted(p.name for p in tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_s_help_has_an_example_that_parses(run_cli, command):
+    help_text = " ".join(run_cli(command, "--help").stdout.split())
+    example = help_text.split(f"example: sqlkrp {command} ")[1].split()
+    assert _parser().parse_args([command, *example]).run
+
+
+def test_commands_and_options_are_in_the_readme():
+    readme = (DIGITS.parents[1] / "README.md").read_text()
+    choices = _parser()._subparsers._group_actions[0].choices
+    assert sorted(choices) == sorted(COMMANDS)
+    for name, parser in choices.items():
+        assert f"sqlkrp {name}" in readme
+        for option in parser._option_string_actions:
+            assert option in readme or option in ("-h", "--help", "-q", "-o"), (name, option)
+
+
+def test_nothing_is_drawn_on_a_pipe(run_cli):
+    done = run_cli("featurize", DIGITS, "--to", "f.csv", "--components", 300)
+    assert "\r" not in done.stdout + done.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a pseudo-terminal is a POSIX thing")
+def test_progress_is_shown_on_a_terminal(tmp_path, warehouse):
+    import pty
+
+    with duckdb.connect(str(warehouse)) as connection:
+        connection.execute("CREATE TABLE big AS SELECT t.* FROM t, range(20_000)")
+    main, terminal = pty.openpty()
+    command = [sys.executable, "-m", "sqlkrp", "featurize", "w.duckdb", "--table", "big"]
+    options = ["--pool", "hadamard", "--components", "500", "--to", "f.parquet"]
+    done = subprocess.Popen([*command, *options], cwd=tmp_path, stderr=terminal)
+    os.close(terminal)
+    seen = b""
+    while True:
+        try:
+            read = os.read(main, 10_000)
+        except OSError:
+            break
+        if not read:
+            break
+        seen += read
+    assert done.wait() == 0
+    assert b"%" in seen
+    assert b"\r" in seen

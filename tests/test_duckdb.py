@@ -1,0 +1,294 @@
+"""Running maps inside DuckDB: creating, exporting, verifying, and leaving things as they were."""
+
+import dataclasses
+import threading
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+from support import dyadic, store
+
+import sqlkrp
+from sqlkrp.errors import (
+    ColumnError,
+    EngineError,
+    ParameterError,
+    TargetExistsError,
+)
+
+
+@pytest.fixture
+def db(connection):
+    store(connection, dyadic(40, 6).assign(id=range(40), name="n"))
+    with sqlkrp.connect(connection) as opened:
+        yield opened
+
+
+@pytest.fixture
+def krp():
+    return sqlkrp.KRP(2, 5, n_terms=2, random_state=0).fit([f"c{i}" for i in range(6)])
+
+
+def objects(connection):
+    """Every table and view, temporary ones too."""
+    rows = connection.execute("SELECT table_name FROM information_schema.tables").fetchall()
+    return sorted(row[0] for row in rows)
+
+
+FORMS = ("wide", "tables")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_create_makes_a_table_and_nothing_else(db, krp, connection, form):
+    run = db.create(krp, table="t", into="f", keep=["id", "name"], form=form)
+    assert (run.rows, run.statement.form) == (40, form)
+    assert objects(connection) == ["f", "t"]
+    frame = connection.table("f").df()
+    assert frame.columns.tolist() == ["id", "name", *krp.get_feature_names_out()]
+    expected = krp.transform(connection.table("t").df())
+    assert np.allclose(frame.iloc[:, 2:].to_numpy(dtype=float), expected, rtol=1e-12)
+    comment = connection.execute(
+        "SELECT comment FROM duckdb_tables() WHERE table_name = 'f'"
+    ).fetchone()
+    assert comment == (f"sqlkrp map {krp.digest_}",)
+
+
+def test_create_does_not_replace_unless_asked(db, krp, connection):
+    connection.execute("CREATE TABLE f AS SELECT 1 AS precious")
+    with pytest.raises(TargetExistsError, match="'F' exists already"):
+        db.create(krp, "t", "F")
+    assert connection.execute("FROM f").fetchall() == [(1,)]
+    db.create(krp, "t", "f", replace=True)
+    assert connection.execute("SELECT COUNT(*) FROM f").fetchone() == (40,)
+    with pytest.raises(TargetExistsError, match="is a table and a view was asked for"):
+        db.create(krp, "t", "f", view=True, replace=True)
+
+
+def test_create_does_not_overwrite_what_it_reads(db, krp, connection):
+    for into in ("t", "T", "main.t", "memory.main.t", ("t",)):
+        with pytest.raises(ParameterError, match="is the table to read"):
+            db.create(krp, "t", into, replace=True)
+    assert connection.execute("SELECT COUNT(*) FROM t").fetchone() == (40,)
+
+
+def test_a_view_computes_when_it_is_read_and_guards_itself(db, krp, connection):
+    run = db.create(krp, "t", "v", keep=["id"], view=True)
+    assert run.rows is None
+    connection.execute("DELETE FROM t WHERE id >= 3")
+    assert connection.execute("SELECT COUNT(*) FROM v").fetchone() == (3,)
+    comment = connection.execute("SELECT comment FROM duckdb_views() WHERE view_name = 'v'")
+    assert comment.fetchone() == (f"sqlkrp map {krp.digest_}",)
+    connection.execute("UPDATE t SET c1 = NULL WHERE id = 1")
+    with pytest.raises(duckdb.Error, match="missing value in column c1"):
+        connection.execute("FROM v").fetchall()
+    connection.execute("DELETE FROM t WHERE id = 1")
+    with pytest.raises(ParameterError, match="side tables that stay"):
+        db.create(krp, "t", "w", view=True, form="tables")
+    assert objects(connection) == ["t", "v"]
+
+
+def test_a_relation_goes_on_into_the_user_s_query(db, krp, connection):
+    features = db.relation(krp, "t", keep=["id"])
+    assert isinstance(features, duckdb.DuckDBPyRelation)
+    assert features.filter("id < 3").aggregate("COUNT(*)").fetchall() == [(3,)]
+    joined = connection.sql("SELECT COUNT(krp_0) FROM features JOIN t USING (id)")
+    assert joined.fetchall() == [(40,)]
+
+
+def test_side_tables_of_a_relation_go_when_the_database_is_closed(db, krp, connection):
+    relation = db.relation(krp, "t", form="tables")
+    assert len(objects(connection)) == 4
+    assert len(relation.fetchall()) == 40
+    db.close()
+    assert objects(connection) == ["t"]
+    assert connection.execute("SELECT 1").fetchone() == (1,)  # the user's, and still open
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_failure_leaves_nothing_behind(db, krp, connection, form):
+    connection.execute(
+        "CREATE VIEW broken AS SELECT * REPLACE (error('no row')::DOUBLE AS c3) FROM t"
+    )
+    for act in (
+        lambda: db.create(krp, "broken", "f", form=form),
+        lambda: db.export(krp, "broken", "/nowhere/f.csv", form=form),
+        lambda: db.verify(krp, "broken", form=form),
+    ):
+        with pytest.raises((EngineError, ParameterError)):
+            act()
+        assert objects(connection) == ["broken", "t"]
+    db.create(krp, "t", "f", form=form)  # the connection is still of use
+
+
+def test_inside_the_user_s_transaction_it_is_the_user_s_to_end(db, krp, connection):
+    connection.begin()
+    connection.execute("INSERT INTO t SELECT * FROM t")
+    db.create(krp, "t", "f", form="tables")
+    connection.rollback()
+    assert objects(connection) == ["t"]
+    assert connection.execute("SELECT COUNT(*) FROM t").fetchone() == (40,)
+
+
+def test_engine_errors_name_the_statement_in_one_line(db, krp):
+    for act in (
+        lambda: db.create(krp, "nowhere", "f"),
+        lambda: db.create(krp, "t", "no_schema.f"),
+        lambda: db.verify(krp, "nowhere"),
+    ):
+        with pytest.raises((EngineError, ColumnError)) as error:
+            act()
+        assert "\n" not in str(error.value)
+
+
+def test_columns_are_checked_before_anything_runs(db, connection):
+    krp = sqlkrp.KRP(2, 3).fit(["c0", "C1"])
+    with pytest.raises(ColumnError, match="'C1' is not in t: did you mean 'c1'"):
+        db.create(krp, "t", "f")
+    text = sqlkrp.KRP(2, 3).fit(["c0", "name"])
+    with pytest.raises(ColumnError, match="'name' of t is of type VARCHAR"):
+        db.create(text, "t", "f")
+    with pytest.raises(ColumnError, match="'idd' is not in t: did you mean 'id'"):
+        db.create(sqlkrp.KRP(2, 3).fit(["c0"]), "t", "f", keep=["idd"])
+
+
+def test_fit_reads_types_and_statistics_in_the_database(db, connection):
+    frame = connection.table("t").df()
+    krp = sqlkrp.KRP(2, 3, scaling="standard", random_state=0)
+    krp.fit(db.source("t"), exclude=["id"])
+    assert krp.left_out_ == {"name": "VARCHAR"}
+    prepare = krp.program_.prepare
+    columns = frame[list(prepare.columns)].to_numpy()
+    assert np.allclose(prepare.shift, columns.mean(axis=0), rtol=1e-14)
+    assert np.allclose(1 / prepare.scale, columns.std(axis=0), rtol=1e-14)
+    relation = sqlkrp.KRP(2, 3, scaling="standard", random_state=0)
+    relation.fit(connection.sql("SELECT * EXCLUDE (id) FROM t"))
+    assert np.array_equal(relation.program_.prepare.shift, prepare.shift)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
+@pytest.mark.parametrize("form", FORMS)
+def test_export_writes_the_features_in_order(db, krp, connection, tmp_path, suffix, form):
+    path = tmp_path / f"it's f{suffix}"
+    run = db.export(krp, "t", path, keep=["id"], form=form)
+    assert run.rows == 40
+    read = pd.read_parquet if suffix == ".parquet" else pd.read_csv
+    frame = read(path)
+    assert frame.columns.tolist() == ["id", *krp.get_feature_names_out()]
+    assert frame["id"].tolist() == list(range(40))
+    expected = krp.transform(connection.table("t").df())
+    assert np.array_equal(frame.iloc[:, 1:].to_numpy(), expected) or np.allclose(
+        frame.iloc[:, 1:].to_numpy(), expected, rtol=1e-12
+    )
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
+    assert objects(connection) == ["t"]
+
+
+def test_export_refuses_what_it_cannot_write(db, krp, tmp_path):
+    (tmp_path / "old.csv").write_text("precious")
+    (tmp_path / "folder.csv").mkdir()
+    for target, message in (
+        ("old.csv", "exists already"),
+        ("folder.csv", "is a folder"),
+        ("f.xlsx", "use one of .csv, .csv.gz, .parquet"),
+        ("no/f.csv", "there is no folder"),
+    ):
+        with pytest.raises((ParameterError, TargetExistsError), match=message):
+            db.export(krp, "t", tmp_path / target)
+    assert (tmp_path / "old.csv").read_text() == "precious"
+    db.export(krp, "t", tmp_path / "old.csv", replace=True)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["folder.csv", "old.csv"]
+
+
+def test_files_are_sources_too(krp, tmp_path, connection):
+    frame = dyadic(30, 6)
+    for i in range(3):
+        frame[10 * i : 10 * i + 10].to_csv(tmp_path / f"part{i}.csv", index=False)
+    frame.to_parquet(tmp_path / "all.parquet")
+    expected = krp.transform(frame)
+    with sqlkrp.connect() as db:
+        for path in (tmp_path / "part*.csv", tmp_path / "all.parquet"):
+            found = db.relation(krp, path).df().to_numpy()
+            assert np.allclose(found, expected, rtol=1e-12)
+        with pytest.raises(ColumnError, match="cannot read"):
+            db.relation(krp, tmp_path / "none.csv")
+        with pytest.raises(ParameterError, match="no kind of file known"):
+            db.relation(krp, tmp_path / "x.xlsx")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_verify_sees_one_flipped_sign_in_what_the_engine_is_sent(db, connection, form):
+    krp = sqlkrp.KRP(2, 5, s=1, n_terms=2, n_hyperplanes=4, random_state=0).fit(
+        [f"c{i}" for i in range(6)]
+    )
+    assert db.verify(krp, "t", form=form).ok
+    projection = krp.program_.stages[1]
+    sign = projection.sign.copy()
+    sign[3] *= -1
+    wrong = dataclasses.replace(projection, sign=sign)
+    stages = (krp.program_.stages[0], wrong, *krp.program_.stages[2:])
+
+    class Sent(sqlkrp.KRP):
+        """A map whose statement is another than its twin."""
+
+        def query(self, *arguments):
+            sent = dataclasses.replace(krp.program_, stages=stages)
+            return dataclasses.replace(super().query(*arguments), program=sent)
+
+    flipped = Sent(**krp.get_params())
+    flipped.program_, flipped.seed_, flipped.left_out_ = krp.program_, krp.seed_, {}
+    result = db.verify(flipped, "t", form=form)
+    assert not result.ok
+    assert len(result.wrong) > 0
+    assert result.worst(1)[0][2] > 1e-3
+
+
+def test_verify_compares_a_sample_and_leaves_nothing(db, krp, connection):
+    result = db.verify(krp, "t", sample=7)
+    assert (result.rows, result.ok) == (7, True)
+    assert db.verify(krp, "t").rows == 40
+    assert objects(connection) == ["t"]
+    with pytest.raises(ParameterError, match="sample=0"):
+        db.verify(krp, "t", sample=0)
+
+
+def test_an_interrupt_ends_the_statement_at_once(db, krp, connection):
+    connection.execute("CREATE TABLE big AS SELECT t.* FROM t, range(200_000)")
+    krp = sqlkrp.KRP(2, 2000, pool="hadamard", random_state=0).fit([f"c{i}" for i in range(6)])
+    seen = threading.Event()
+
+    def interrupt(share):
+        seen.set()
+        raise KeyboardInterrupt
+
+    db.on_progress = interrupt
+    connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
+    with pytest.raises(KeyboardInterrupt):
+        db.create(krp, "big", "f")
+    assert seen.is_set()
+    db.on_progress = None
+    assert objects(connection) == ["big", "t"]
+    assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_connect_takes_files_connections_and_nothing_else(tmp_path):
+    with sqlkrp.connect(tmp_path / "x.duckdb", threads=1, memory_limit="1GB") as db:
+        db.connection.execute("CREATE TABLE t AS SELECT 1 AS a")
+        settings = db.connection.execute(
+            "SELECT current_setting('threads'), current_setting('memory_limit')"
+        ).fetchone()
+        assert settings == (1, "953.6 MiB")
+    with sqlkrp.connect(tmp_path / "x.duckdb", read_only=True) as db:
+        krp = sqlkrp.KRP(1, 2, random_state=0).fit(db.source("t"))
+        assert db.verify(krp, "t", form="tables").ok  # temporary tables only
+        with pytest.raises(EngineError, match="read-only"):
+            db.create(krp, "t", "f")
+    for target in (3, "postgresql://nowhere/x" and object()):
+        with pytest.raises(ParameterError, match="cannot connect to"):
+            sqlkrp.connect(target)
+    with pytest.raises(EngineError, match="cannot open"):
+        sqlkrp.connect(tmp_path)
+    with pytest.raises(EngineError, match="cannot open"):
+        sqlkrp.connect(memory_limit="plenty")
+    with pytest.raises(ParameterError, match="open connection"):
+        sqlkrp.connect(duckdb.connect(), threads=2)

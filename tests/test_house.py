@@ -1,0 +1,132 @@
+"""The architecture's rules, and what the documents promise."""
+
+import ast
+import doctest
+import importlib
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sqlkrp
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "sqlkrp"
+
+# A room may import the rooms before it, never one after it.
+ORDER = [
+    "errors", "version", "files", "pools", "stages", "maps", "mapfile", "sql", "api",
+    "verification", "engines", "report", "cli", "__main__",
+]  # fmt: skip
+# What is public sits above the engines, but a map must be able to take a DuckDB relation.
+LATE = {("api", "engines")}
+
+
+def imports():
+    for path in sorted(PACKAGE.rglob("*.py")):
+        room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sqlkrp"):
+                names = [node.module] if "." in node.module else []
+                names = names or [f"sqlkrp.{alias.name}" for alias in node.names]
+                for name in names:
+                    yield path, room, name.split(".")[1], node.col_offset
+
+
+def test_imports_go_one_way():
+    for path, room, other, indent in imports():
+        if room == "__init__" or room == other:
+            continue
+        if indent and (room, other) in LATE:
+            continue
+        assert ORDER.index(other) < ORDER.index(room), f"{path.name}: {room} imports {other}"
+
+
+def test_only_dialects_know_dialects_and_only_maps_know_maps():
+    for path in PACKAGE.rglob("*.py"):
+        text = path.read_text()
+        if path.name != "dialects.py":
+            assert not re.search(r"dialect(\.name)? *(==|!=|in \()", text), path
+        if path.parent.name in ("sql", "engines"):
+            assert "sqlkrp.maps.krp" not in text, path
+
+
+def test_importing_sqlkrp_loads_no_driver():
+    code = (
+        "import sys, sqlkrp; sqlkrp.KRP(2, 3).fit(['a']).to_sql('t');"
+        "print([m for m in ('duckdb', '_duckdb', 'pandas', 'sklearn') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    "module", [m.name for m in pkgutil.walk_packages(sqlkrp.__path__, "sqlkrp.")]
+)
+def test_doctests(module):
+    if module != "sqlkrp.__main__":
+        assert doctest.testmod(importlib.import_module(module)).failed == 0
+
+
+def test_the_installed_package_holds_its_templates_and_its_types():
+    from importlib.resources import files
+
+    from sqlkrp.sql.templates import template_text
+
+    for path in (ROOT / "sql_templates").glob("*.sql"):
+        assert template_text(path.stem) == path.read_text()
+    assert files("sqlkrp").joinpath("py.typed").is_file()
+
+
+def test_templates_are_all_used():
+    sources = "".join(path.read_text() for path in (PACKAGE / "sql").glob("*.py"))
+    for path in (ROOT / "sql_templates").glob("*.sql"):
+        assert f'"{path.stem}"' in sources, path.name
+
+
+def readme_blocks(language):
+    readme = (ROOT / "README.md").read_text()
+    return re.findall(rf"^```{language}\n(.*?)^```", readme, re.DOTALL | re.MULTILINE)
+
+
+def test_the_readme_s_python_runs(tmp_path):
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for block in readme_blocks("python"):
+        subprocess.run([sys.executable, "-c", block], check=True, cwd=tmp_path)
+
+
+def test_the_readme_s_tour_prints_what_it_says(tmp_path):
+    """Run the console blocks line by line, and compare what they print with what they show."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (console,) = (block for block in readme_blocks("console") if "sqlkrp inspect" in block)
+    steps = re.split(r"^\$ ", console, flags=re.MULTILINE)[1:]
+    assert len(steps) >= 5
+    for step in steps:
+        command, _, shown = step.partition("\n")
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        done = subprocess.run(
+            ["bash", "-c", command], capture_output=True, text=True, cwd=tmp_path, check=True,
+            env={**os.environ, "PATH": path},
+        )  # fmt: skip
+        assert same_words(done.stdout, shown), (command, done.stdout, shown)
+
+
+def same_words(found, shown):
+    """Equal but for times, and for floating-point errors, which depend on the machine."""
+
+    def plain(text):
+        text = re.sub(r"^(seconds +).*$", r"\1-", text, flags=re.MULTILINE)
+        return re.sub(r"\d(\.\d+)?e-\d+", "-", text).rstrip()
+
+    if shown.rstrip().endswith("..."):
+        return plain(found).startswith(plain(shown.rstrip()[:-3]).rstrip())
+    return plain(found) == plain(shown)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
+def test_examples_run(path, tmp_path):
+    subprocess.run([sys.executable, str(path)], check=True, cwd=tmp_path)

@@ -1,0 +1,110 @@
+"""The estimates are unbiased, and vary as much as the theory says."""
+
+import numpy as np
+import pytest
+
+import sqlkrp
+
+X = np.array([1.0, -0.5, 2.0, 0.25])
+Y = np.array([0.5, 1.0, 1.5, -1.0])
+C = X @ Y
+N = (X @ X) * (Y @ Y)
+SIGMA = np.sum(X**2 * Y**2)
+
+POOLS = {
+    "s=1": {"pool": "achlioptas", "s": 1},
+    "s=3": {"pool": "achlioptas", "s": 3},
+    "s=2.5": {"pool": "achlioptas", "s": 2.5},
+    "gaussian": {"pool": "gaussian"},
+    "hadamard m=2": {"pool": "hadamard", "block_size": 2},
+    "hadamard": {"pool": "hadamard"},
+}
+
+
+def estimates(draws, degree, k, seed=0, **parameters):
+    """<f(x), f(y)> of so many independent maps."""
+    both = np.stack([X, Y])
+    found = np.empty(draws)
+    for i in range(draws):
+        krp = sqlkrp.KRP(degree, k, random_state=seed + i, **parameters).fit(both)
+        x, y = krp.transform(both)
+        found[i] = x @ y
+    return found
+
+
+@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("degree", [1, 2, 3])
+@pytest.mark.parametrize("kernel", [{}, {"coef0": 0.5, "gamma": 0.8}], ids=["c^g", "(gc+c0)^g"])
+def test_the_mean_estimate_is_the_kernel(pool, degree, kernel):
+    parameters = dict(POOLS[pool])
+    if parameters["pool"] != "hadamard":
+        parameters["n_hyperplanes"] = 12  # small, so that components share hyperplanes
+    found = estimates(2000, degree, k=3, n_terms=2, **kernel, **parameters)
+    exact = (kernel.get("gamma", 1) * C + kernel.get("coef0", 0)) ** degree
+    error = found.std(ddof=1) / np.sqrt(len(found))
+    assert abs(found.mean() - exact) < 4 * error
+
+
+def one_component_variance(pool, degree, terms, hadamard_places=None):
+    """science.md section 1, and the same moments for signs on m of d' random places."""
+    if pool in ("s=1", "s=3", "s=2.5", "gaussian"):
+        kappa = {"s=1": 1, "s=3": 3, "s=2.5": 2.5, "gaussian": 3}[pool]
+        squares = N + 2 * C**2 + (kappa - 3) * SIGMA
+    else:
+        size, places = hadamard_places
+        ratio = places / size
+        pairs = ratio * (size - 1) / (places - 1)  # E r_i^2 r_j^2
+        squares = ratio * SIGMA + pairs * (N + 2 * C**2 - 3 * SIGMA)
+    own = (squares**degree - C ** (2 * degree)) / terms
+    return own + (1 - 1 / terms) * (N**degree + C ** (2 * degree))
+
+
+@pytest.mark.parametrize("pool", ["s=1", "s=2.5", "s=3", "gaussian"])
+@pytest.mark.parametrize("degree", [1, 2, 3])
+@pytest.mark.parametrize("terms", [1, 3])
+def test_the_variance_of_one_component_is_the_formula_s(pool, degree, terms):
+    # Components on disjoint hyperplanes are independent draws of one component. Products of many
+    # normal numbers have heavy tails: the kurtosis of a degree-3 product is about (105/9)^3.
+    k = {1: 60_000, 2: 200_000, 3: 1_800_000}[degree] // terms
+    parameters = {**POOLS[pool], "n_hyperplanes": k * degree * terms, "n_terms": terms}
+    both = np.stack([X, Y])
+    x, y = sqlkrp.KRP(degree, k, random_state=3, **parameters).fit(both).transform(both)
+    found = np.var(x * y * k)
+    assert found == pytest.approx(one_component_variance(pool, degree, terms), rel=0.1)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_the_variance_of_a_hadamard_component_is_the_formula_s(degree):
+    k, draws = 16, 4000
+    both = np.stack([X, Y])
+    found = []
+    for seed in range(draws):
+        krp = sqlkrp.KRP(degree, k, n_terms=1, pool="hadamard", block_size=2, random_state=seed)
+        x, y = krp.fit(both).transform(both)
+        found.append(x * y * k)
+    expected = one_component_variance("hadamard", degree, 1, hadamard_places=(2, 4))
+    assert np.var(found) == pytest.approx(expected, rel=0.1)
+
+
+@pytest.mark.parametrize("pool", ["s=1", "s=3", "gaussian"])
+def test_a_shared_pool_leaves_the_part_that_more_components_do_not_remove(pool):
+    degree, p, k = 2, 60, 30
+    found = estimates(4000, degree, k, n_terms=1, n_hyperplanes=p, **POOLS[pool])
+    kappa = {"s=1": 1, "s=3": 3, "gaussian": 3}[pool]
+    squares = N + 2 * C**2 + (kappa - 3) * SIGMA
+    # Each hyperplane is in one component here (p = g k): the dealt use removes the shared part.
+    assert found.var() == pytest.approx(one_component_variance(pool, degree, 1) / k, rel=0.1)
+    more = 300
+    found = estimates(2000, degree, more, n_terms=1, n_hyperplanes=p, **POOLS[pool])
+    shared = degree**2 * C ** (2 * degree - 2) * (squares - C**2) / p
+    bound = one_component_variance(pool, degree, 1) / more + (1 - 1 / more) * shared
+    assert found.var() == pytest.approx(bound, rel=0.1)
+
+
+def test_degree_one_is_the_plain_random_projection():
+    krp = sqlkrp.KRP(1, 6, n_terms=1, s=1, n_hyperplanes=6, random_state=0).fit(np.stack([X, Y]))
+    table = krp.program_.stages[1]
+    signs = np.zeros((6, 4))
+    signs[table.hyperplane, table.feature] = table.sign
+    chosen = krp.program_.stages[2].factors.ravel()
+    assert np.allclose(krp.transform([X]), (signs @ X)[chosen] / np.sqrt(6), rtol=1e-15)

@@ -1,0 +1,115 @@
+"""A process that is stopped half way leaves nothing half made."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import duckdb
+import pandas as pd
+import pytest
+
+import sqlkrp
+
+ROWS = 800_000
+MAP = "m.json"
+
+
+@pytest.fixture(scope="module")
+def big(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("big")
+    with duckdb.connect(str(folder / "w.duckdb")) as connection:
+        columns = ", ".join(f"random() AS c{i}" for i in range(8))
+        connection.execute(f"CREATE TABLE t AS SELECT {columns} FROM range({ROWS})")
+        connection.execute("CREATE TABLE small AS FROM t LIMIT 10")
+    krp = sqlkrp.KRP(2, 400, pool="hadamard", random_state=0).fit([f"c{i}" for i in range(8)])
+    krp.save(folder / MAP)
+    return folder
+
+
+def start(folder, *arguments):
+    command = [sys.executable, "-m", "sqlkrp", *arguments]
+    return subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def wait_until(condition, process, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert process.poll() is None, (process.returncode, process.communicate())
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def parts(folder):
+    return [path for path in folder.iterdir() if ".sqlkrp-" in path.name]
+
+
+EXPORT = ("export", MAP, "--db", "w.duckdb", "--table", "t", "--to", "f.parquet")
+RUN = ("run", MAP, "--db", "w.duckdb", "--table", "t", "--into", "f")
+
+
+def written(folder):
+    return any(path.stat().st_size > 1_000_000 for path in parts(folder))
+
+
+def test_kill_9_during_an_export(big):
+    process = start(big, *EXPORT)
+    wait_until(lambda: written(big), process)
+    process.kill()
+    process.communicate()
+    assert not (big / "f.parquet").exists()
+    assert [p.name for p in parts(big)] == [f".f.parquet.sqlkrp-{process.pid}.part"]
+    # The next run to the same target clears it and works.
+    small = [*EXPORT]
+    small[small.index("t")] = "small"
+    again = start(big, *small)
+    said = again.communicate()
+    assert again.returncode == 0, said
+    assert parts(big) == []
+    assert len(pd.read_parquet(big / "f.parquet")) == 10
+    (big / "f.parquet").unlink()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_during_an_export_leaves_nothing_at_all(big, number):
+    before = sorted(p.name for p in big.iterdir())
+    process = start(big, *EXPORT)
+    wait_until(lambda: written(big), process)
+    sent = time.monotonic()
+    os.kill(process.pid, number)
+    out, err = process.communicate()
+    assert time.monotonic() - sent < 30
+    assert process.returncode == 130
+    assert err == "sqlkrp: interrupted; nothing was left behind\n"
+    assert out == ""
+    assert sorted(p.name for p in big.iterdir()) == before
+
+
+def tables(folder):
+    with duckdb.connect(str(folder / "w.duckdb")) as connection:
+        return sorted(row[0] for row in connection.execute("SHOW TABLES").fetchall())
+
+
+def database_bytes(folder):
+    return sum(p.stat().st_size for p in folder.iterdir() if p.name.startswith("w.duckdb"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_stopping_a_run_leaves_no_table(big, number):
+    size = database_bytes(big)
+    process = start(big, *RUN)
+    wait_until(lambda: database_bytes(big) > size + 1_000_000, process)
+    os.kill(process.pid, number)
+    process.communicate()
+    assert tables(big) == ["small", "t"]
+    again = start(big, "run", MAP, "--db", "w.duckdb", "--table", "small", "--into", "f")
+    said = again.communicate()
+    assert again.returncode == 0, said
+    assert tables(big) == ["f", "small", "t"]
+    with duckdb.connect(str(big / "w.duckdb")) as connection:
+        assert connection.execute("SELECT COUNT(*) FROM f").fetchone() == (10,)
+        connection.execute("DROP TABLE f")
+    assert sorted(p.name for p in big.iterdir()) == [MAP, "w.duckdb"]

@@ -1,0 +1,166 @@
+"""Parameters, choosing columns, and scikit-learn's habits."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from support import dyadic
+
+import sqlkrp
+from sqlkrp.errors import ColumnError, NotFittedError, ParameterError
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"degree": 0}, {"degree": 1.5}, {"degree": True}, {"n_components": 0}, {"n_terms": -1},
+        {"pool": "magic"}, {"n_hyperplanes": "many"}, {"n_hyperplanes": 0}, {"s": 0.5},
+        {"s": float("nan")}, {"block_size": 48}, {"block_size": 0}, {"coef0": -1}, {"gamma": 0},
+        {"gamma": float("inf")}, {"scaling": "robust"}, {"nulls": "drop"}, {"dtype": "float16"},
+        {"random_state": -1}, {"random_state": 1.5}, {"random_state": np.random.default_rng()},
+    ],
+)  # fmt: skip
+def test_parameters_that_are_not_allowed(bad):
+    with pytest.raises(ParameterError) as error:
+        sqlkrp.KRP(**bad).fit(["a", "b"])
+    name, value = next(iter(bad.items()))
+    assert f"{name}={value!r}" in str(error.value)
+    assert "use" in str(error.value)
+
+
+def test_unknown_parameters_name_near_ones():
+    with pytest.raises(ParameterError, match="did you mean 'degree'"):
+        sqlkrp.KRP().set_params(degre=3)
+    with pytest.raises(TypeError):
+        sqlkrp.KRP(colour="red")
+    with pytest.raises(TypeError):
+        sqlkrp.KRP(2, 10, 5)  # all but degree and n_components are keywords
+
+
+def test_numpy_numbers_are_numbers(tmp_path):
+    krp = sqlkrp.KRP(np.int64(2), np.int32(5), s=np.float64(3), random_state=np.int64(7))
+    krp.fit(["a", "b"]).save(tmp_path / "m.json")
+    assert sqlkrp.load(tmp_path / "m.json").digest_ == krp.digest_
+
+
+def test_columns_are_chosen_by_kind_and_by_name():
+    frame = dyadic(4, 3).assign(
+        label=[0, 1, 0, 1], flag=True, text="x", when=pd.Timestamp("2026-01-01"), cat=1
+    )
+    frame["cat"] = frame["cat"].astype("category")
+    krp = sqlkrp.KRP(2, 3).fit(frame, exclude=["label"])
+    assert krp.feature_names_in_.tolist() == ["c0", "c1", "c2", "flag"]
+    assert set(krp.left_out_) == {"text", "when", "cat"}
+    kept = sqlkrp.KRP(2, 3).fit(frame, keep=["label", "text"])
+    assert kept.feature_names_in_.tolist() == ["c0", "c1", "c2", "flag"]
+    assert set(kept.left_out_) == {"when", "cat"}
+    both = sqlkrp.KRP(2, 3).fit(frame, include=["c2", "label"], keep=["label"])
+    assert both.feature_names_in_.tolist() == ["c2", "label"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"exclude": ["labl"]}, "'labl' is not in the data: did you mean 'label'"),
+        ({"include": ["C0"]}, "did you mean 'c0'"),
+        ({"include": ["text"]}, "'text' is of type"),
+        ({"include": ["c0"], "exclude": ["c0"]}, "both included and excluded"),
+        ({"exclude": ["c0", "c1", "label"]}, "no numeric column is left"),
+        ({"keep": ["nothing"]}, "'nothing' is not in the data"),
+    ],
+)
+def test_columns_that_cannot_be_chosen(options, message):
+    frame = dyadic(4, 2).assign(label=[0, 1, 0, 1], text="x")
+    with pytest.raises(ColumnError, match=message):
+        sqlkrp.KRP(2, 3).fit(frame, **options)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "stand twice"),
+        (pd.DataFrame([[1, 2]]), "must be text"),
+        (np.arange(3.0), "1 dimension"),
+        (["a", "a"], "given twice"),
+        ("table", "given the text 'table'"),
+        ([], "no numeric column"),
+    ],
+)
+def test_sources_that_cannot_be_fitted(source, message):
+    with pytest.raises((ColumnError, ParameterError), match=message):
+        sqlkrp.KRP(2, 3).fit(source)
+
+
+def test_statistics_need_data_and_values():
+    for parameters in ({"scaling": "standard"}, {"nulls": "mean"}):
+        with pytest.raises(ParameterError, match="only column names were given"):
+            sqlkrp.KRP(2, 3, **parameters).fit(["a"])
+        with pytest.raises(ColumnError, match="'b' holds no value"):
+            sqlkrp.KRP(2, 3, **parameters).fit(pd.DataFrame({"a": [1.0], "b": [np.nan]}))
+    with pytest.raises(ColumnError, match="overflows"):
+        sqlkrp.KRP(2, 3, scaling="standard").fit(pd.DataFrame({"a": [1e308, -1e308, 1e308]}))
+
+
+def test_before_fit_everything_says_so():
+    krp = sqlkrp.KRP()
+    for use in (
+        lambda: krp.transform([[1]]),
+        lambda: krp.to_sql("t"),
+        lambda: krp.digest_,
+        krp.get_feature_names_out,
+        lambda: krp.save("x"),
+    ):
+        with pytest.raises(NotFittedError, match="call fit first"):
+            use()
+
+
+def test_transform_matches_columns_by_name_and_arrays_by_position():
+    frame = dyadic(5, 4)
+    krp = sqlkrp.KRP(2, 3, random_state=0).fit(frame)
+    expected = krp.transform(frame)
+    assert np.array_equal(krp.transform(frame[["c3", "c1", "c0", "c2"]].assign(z=1)), expected)
+    assert np.array_equal(krp.transform(frame.to_numpy()), expected)
+    assert np.array_equal(krp.transform(frame.convert_dtypes()), expected)
+    with pytest.raises(ColumnError, match="'c2' is not in the data"):
+        krp.transform(frame.drop(columns="c2"))
+    with pytest.raises(ColumnError, match=r"expected 4 columns, got an array of shape \(5, 3\)"):
+        krp.transform(frame.to_numpy()[:, :3])
+
+
+def test_pandas_output_keeps_the_index():
+    frame = dyadic(5, 4).set_index(pd.Index(list("abcde")))
+    krp = sqlkrp.KRP(2, 3, random_state=0).set_output(transform="pandas").fit(frame)
+    out = krp.transform(frame)
+    assert out.columns.tolist() == krp.get_feature_names_out().tolist()
+    assert out.index.tolist() == list("abcde")
+
+
+def test_scikit_learn_can_clone_search_and_pipe_it():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(300, 4)), columns=list("abcd"))
+    y = (X["a"] * X["b"] > 0).astype(int)
+    krp = sqlkrp.KRP(2, 60, random_state=0)
+    copy = clone(krp.fit(X))
+    assert copy.get_params() == krp.get_params()
+    assert not hasattr(copy, "program_")
+    pipeline = make_pipeline(sqlkrp.KRP(2, 60, random_state=0), LogisticRegression(max_iter=2000))
+    # A linear model on raw columns cannot tell the sign of a product; on the features it can.
+    search = GridSearchCV(pipeline, {"krp__degree": [1, 2]}, cv=3).fit(X, y)
+    assert search.best_params_ == {"krp__degree": 2}
+    assert search.best_score_ > 0.9
+    pipeline.set_output(transform="pandas")
+    names = pipeline.fit(X, y)[:-1].get_feature_names_out()
+    assert names.tolist() == [f"krp_{i}" for i in range(60)]
+
+
+def test_an_unseeded_draw_is_recorded_and_can_be_drawn_again():
+    first, second = (sqlkrp.KRP(2, 5).fit(["a", "b"]) for _ in range(2))
+    assert first.seed_ != second.seed_
+    again = sqlkrp.KRP(2, 5, random_state=first.seed_).fit(["a", "b"])
+    for a, b in zip(first.program_.stages[1:3], again.program_.stages[1:3], strict=True):
+        for name, column in a.tables().items():
+            for key, values in column.items():
+                assert np.array_equal(values, b.tables()[name][key])

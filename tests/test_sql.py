@@ -1,0 +1,234 @@
+"""What the SQL looks like, and that no name or text gets out of its quotes."""
+
+import re
+
+import duckdb
+import numpy as np
+import pytest
+import sqlglot
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlglot import exp
+from support import dyadic, store
+
+import sqlkrp
+from sqlkrp.sql.dialects import dialect
+from sqlkrp.sql.names import number, quote, table_name
+from sqlkrp.sql.templates import bind, template_text
+
+DUCKDB = dialect("duckdb")
+TERNARY = [
+    {"pool": "achlioptas", "s": 1, "n_hyperplanes": 30},
+    {"pool": "achlioptas", "s": 3, "n_hyperplanes": 30},
+    {"pool": "hadamard"},
+    {"pool": "hadamard", "block_size": 4},
+]
+
+
+@pytest.mark.parametrize("pool", TERNARY)
+def test_the_projection_has_columns_casts_additions_and_nothing_else(pool, connection):
+    krp = sqlkrp.KRP(2, 5, n_terms=3, random_state=0, **pool).fit([f"c{i}" for i in range(21)])
+    store(connection, dyadic(2, 21))
+    with sqlkrp.connect(connection) as db:
+        text = db.relation(krp, "t", stage="projection", form="wide").sql_query()
+    allowed = (
+        exp.Select, exp.From, exp.Subquery, exp.Table, exp.TableAlias, exp.Identifier, exp.Alias,
+        exp.Column, exp.Cast, exp.DataType, exp.Add, exp.Sub, exp.Neg, exp.Paren, exp.Literal,
+        exp.Star,
+    )  # fmt: skip
+    tree = sqlglot.parse_one(text, read="duckdb")
+    others = {type(node).__name__ for node in tree.walk() if not isinstance(node, allowed)}
+    assert others == set()
+    additions = sum(1 for _ in tree.find_all(exp.Add, exp.Sub))
+    assert additions == krp.program_.stages[1].additions
+
+
+@pytest.mark.parametrize("pool", [*TERNARY, {"pool": "gaussian", "n_hyperplanes": 30}])
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_counted_operations_are_those_of_the_statement(pool, degree, connection):
+    krp = sqlkrp.KRP(degree, 5, n_terms=3, random_state=0, **pool).fit(["c0", "c1", "c2", "c3"])
+    store(connection, dyadic(2, 4))
+    with sqlkrp.connect(connection) as db:
+        text = db.relation(krp, "t", form="wide").sql_query()
+    tree = sqlglot.parse_one(text, read="duckdb")
+    assert sum(1 for _ in tree.find_all(exp.Add, exp.Sub)) == krp.program_.additions
+    assert sum(1 for _ in tree.find_all(exp.Mul)) == krp.program_.products
+
+
+def test_a_hundred_thousand_terms_stay_shallow():
+    krp = sqlkrp.KRP(2, 40, s=1, n_terms=10, n_hyperplanes=20, random_state=0)
+    text = krp.fit([f"c{i}" for i in range(5000)]).to_sql("t", form="wide")
+    depth = deepest = 0
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        deepest = max(deepest, depth)
+    assert deepest <= 20
+    assert max(len(re.findall(r" [+-] ", block)) for block in re.split(r"[()]", text)) < 20
+
+
+def test_the_same_map_writes_the_same_text():
+    def text():
+        return sqlkrp.KRP(2, 5, random_state=3).fit(["a", "b"]).to_sql("t", keep=["id"])
+
+    assert text() == text()
+
+
+def test_the_head_names_the_map():
+    krp = sqlkrp.KRP(3, 5, pool="hadamard", random_state=3).fit(["a", "b"])
+    first, second = krp.to_sql("t").splitlines()[:2]
+    assert first == f"-- sqlkrp map {krp.digest_}"
+    assert second.startswith("-- KRP(degree=3, n_components=5, pool='hadamard'")
+
+
+def test_the_tables_form_sums_and_multiplies_in_windows():
+    krp = sqlkrp.KRP(2, 5, random_state=3).fit(["a", "b"])
+    statement = krp.statement("t", form="tables")
+    assert "SUM(CASE WHEN sign > 0 THEN value ELSE -value END)" in statement.text
+    tree = sqlglot.parse_one(statement.text, read="duckdb")
+    partitions = {
+        tuple(column.name for column in window.args["partition_by"])
+        for window in tree.find_all(exp.Window)
+        if window.args.get("partition_by")
+    }
+    assert partitions == {("row_id", "component", "term"), ("row_id", "component")}
+    assert all(name.startswith(krp.digest_[:12] + "_") for name in statement.side_tables)
+    assert sorted(name[13:] for name in statement.side_tables) == [
+        "columns", "components", "hyperplanes",
+    ]  # fmt: skip
+
+
+def test_the_tables_form_is_short_whatever_the_size():
+    few = sqlkrp.KRP(2, 10).fit([f"c{i}" for i in range(10)])
+    many = sqlkrp.KRP(2, 10, n_hyperplanes=5000).fit([f"c{i}" for i in range(10)])
+    sizes = [len(krp.to_sql("t", form="tables")) for krp in (few, many)]
+    assert abs(sizes[0] - sizes[1]) < 100
+
+
+def test_auto_takes_the_form_that_is_planned_quickly():
+    narrow = sqlkrp.KRP(2, 10).fit([f"c{i}" for i in range(64)])
+    broad = sqlkrp.KRP(2, 10).fit([f"c{i}" for i in range(4862)])
+    structured = sqlkrp.KRP(2, 10, pool="hadamard").fit([f"c{i}" for i in range(4862)])
+    forms = [krp.statement("t").form for krp in (narrow, broad, structured)]
+    assert forms == ["wide", "tables", "wide"]
+
+
+# --- names --------------------------------------------------------------------------------------
+
+HOSTILE = [
+    "select", "a b", 'x"; DROP TABLE t; --', "\U0001f600", "a'b", "a\\", "--", "/*", "*/", ";",
+    "", "\n", "$1", "%s", "{value}", "?", ":name", "x" * 300, "äöü", "ROW", "row_id", "k0", "x0",
+    "h0", "__proto__", "krp", "a.b", '""', '"', "source", "inputs", "value",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["wide", "tables"])
+@pytest.mark.parametrize("name", [name for name in HOSTILE if name])
+def test_hostile_column_names_work(connection, form, name):
+    frame = dyadic(6, 3, names=[name, "c1", "c2"]).assign(keep=range(6))
+    store(connection, frame)
+    connection.execute("CREATE TABLE canary AS SELECT 1 AS alive")
+    krp = sqlkrp.KRP(2, 3, random_state=0, coef0=1.0).fit(frame, exclude=["keep"])
+    with sqlkrp.connect(connection) as db:
+        found = db.relation(krp, "t", form=form, keep=["keep"]).df()
+        assert np.allclose(found.iloc[:, 1:].to_numpy(), krp.transform(frame), rtol=1e-12)
+        kept = db.relation(krp, "t", form=form, keep=[name]).df()
+        assert kept.columns[0] == name
+        assert db.verify(krp, "t", form=form).ok
+    assert connection.execute("FROM canary").fetchall() == [(1,)]
+    assert {row[0] for row in connection.execute("SHOW TABLES").fetchall()} == {"t", "canary"}
+
+
+@pytest.mark.parametrize("form", ["wide", "tables"])
+@pytest.mark.parametrize("name", [name for name in HOSTILE if name])
+def test_hostile_table_names_work_as_exact_parts(connection, form, name):
+    frame = dyadic(6, 3)
+    store(connection, frame, "plain")
+    connection.execute(f"ALTER TABLE plain RENAME TO {quote(name, DUCKDB)}")
+    krp = sqlkrp.KRP(2, 3, random_state=0).fit(frame)
+    with sqlkrp.connect(connection) as db:
+        into = ("memory", "main", f"into {name}")
+        db.create(krp, ("main", name), into, form=form)
+        found = connection.execute(f"FROM {quote(into[2], DUCKDB)}").fetchall()
+    assert np.allclose(found, krp.transform(frame), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["", "a\0b"])
+def test_names_that_cannot_be_are_refused(name):
+    with pytest.raises(sqlkrp.errors.ColumnError, match="cannot be a name"):
+        sqlkrp.KRP(2, 3).fit([name, "b"]).to_sql("t")
+
+
+def test_case_twins_are_refused_where_case_is_ignored():
+    krp = sqlkrp.KRP(2, 3).fit(["a", "A"])
+    with pytest.raises(sqlkrp.errors.ColumnError, match="differ only in case"):
+        krp.to_sql("t")
+    with pytest.raises(sqlkrp.errors.ColumnError, match="differ only in case"):
+        sqlkrp.KRP(2, 3).fit(["a"]).to_sql("t", keep=["KRP_1"])
+    with pytest.raises(sqlkrp.errors.ColumnError, match="is there twice"):
+        sqlkrp.KRP(2, 3).fit(["a"]).to_sql("t", keep=["krp_1"])
+
+
+@pytest.mark.parametrize(
+    ("written", "parts"),
+    [
+        ("t", ("t",)),
+        ("main.t", ("main", "t")),
+        ('db."my schema"."a.b"', ("db", "my schema", "a.b")),
+        ('"a""b"', ('a"b',)),
+        ("tür_1$", ("tür_1$",)),
+        ((";",), (";",)),
+    ],
+)
+def test_table_names_as_sql_writes_them(written, parts):
+    assert table_name(written) == parts
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["", "a b", "a;", "t; DROP TABLE t", 'x"; DROP TABLE t; --', "a..b", '"a', "1a", "a.", "a-b",
+     "t -- c", "(SELECT 1)", "a,b", (), (1,), None, 3],
+)  # fmt: skip
+def test_what_is_no_table_name_is_refused(written):
+    with pytest.raises(sqlkrp.errors.ParameterError, match="is no table name"):
+        table_name(written)
+
+
+@settings(deadline=None)
+@given(st.text(min_size=1, max_size=30).filter(lambda s: "\0" not in s and s.isprintable()))
+def test_any_printable_name_goes_through_duckdb_unchanged(name):
+    row = duckdb.execute(f"SELECT 1 AS {quote(name, DUCKDB)}")
+    assert row.description[0][0] == name
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_number_literals_are_exact_doubles(value):
+    text = number(value, "float64", DUCKDB)
+    found, kind = duckdb.execute(f"SELECT 0 - {text}, typeof({text})").fetchone()
+    assert (found, kind) == (0 - value, "DOUBLE")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_numbers_that_sql_cannot_hold_are_refused(value):
+    with pytest.raises(sqlkrp.errors.ParameterError, match="only finite"):
+        number(value, "float64", DUCKDB)
+
+
+# --- templates ----------------------------------------------------------------------------------
+
+
+def test_templates_take_exactly_what_they_name():
+    with pytest.raises(AssertionError, match="names values"):
+        bind("scale", DUCKDB, {"inputs": "t"}, {})
+    with pytest.raises(AssertionError, match="names relations"):
+        bind("scale", DUCKDB, {}, {"constant": "2"})
+    with pytest.raises(AssertionError, match="names relations"):
+        bind("scale", DUCKDB, {"inputs": "t", "other": "u"}, {"constant": "2"})
+    bound = bind("scale", DUCKDB, {"inputs": '"t;"'}, {"constant": "2e0"})
+    assert " ".join(bound.split()) == (
+        'SELECT row_id, feature, value * 2e0 AS value FROM "t;" AS inputs'
+    )
+
+
+def test_every_template_says_what_it_does():
+    for name in ("signed_sums", "sum_of_products", "prepare", "collect"):
+        assert template_text(name).startswith("-- ")
