@@ -1,7 +1,14 @@
 """What several test files use."""
 
+import dataclasses
+from pathlib import Path
+
+import duckdb
 import numpy as np
 import pandas as pd
+
+from sqlkrp.sql.dialects import dialect
+from sqlkrp.sql.statement import write
 
 
 def dyadic(rows: int, columns: int, seed: int = 0, names=None) -> pd.DataFrame:
@@ -15,3 +22,16 @@ def store(connection, frame: pd.DataFrame, table: str = "t") -> None:
     connection.register("frame_to_store", frame)
     connection.execute(f'CREATE TABLE "{table}" AS SELECT * FROM frame_to_store')
     connection.unregister("frame_to_store")
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """A file of features; Parquet by DuckDB, as pandas would need yet another package."""
+    if path.suffix == ".parquet":
+        return duckdb.execute("FROM read_parquet(?)", [str(path)]).df()
+    return pd.read_csv(path)
+
+
+def unguarded(krp, table: str = "t", **options) -> str:
+    """The wide statement that a run sends after its preflight: without guards of its own."""
+    query = krp.query(f'"{table}"', (), "wide", options.get("stage", "features"), "columns")
+    return write(dataclasses.replace(query, guard=False), dialect("duckdb")).text

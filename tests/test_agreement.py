@@ -240,17 +240,17 @@ def test_sparse_input_that_cannot_be_right_is_refused(connection):
     with sqlkrp.connect(connection) as db:
         shifted = sqlkrp.KRP(2, 3, scaling="standard").fit(dyadic(9, 4))
         with pytest.raises(sqlkrp.errors.ParameterError, match="absent entries"):
-            db.relation(shifted, "entries", long=long)
+            db.verify(shifted, "entries", long=long)
         krp = sqlkrp.KRP(2, 3, random_state=0).fit(db.source("entries", long=long))
         assert krp.feature_names_in_.tolist() == names
         with pytest.raises(sqlkrp.errors.LimitError, match="wide"):
-            db.relation(krp, "entries", long=long, form="wide")
+            db.verify(krp, "entries", long=long, form="wide")
         connection.execute("INSERT INTO entries SELECT * FROM entries LIMIT 1")
         with pytest.raises(sqlkrp.errors.ColumnError, match="two entries for row 0"):
-            db.relation(krp, "entries", long=long)
+            db.verify(krp, "entries", long=long)
         connection.execute("CREATE TABLE holes AS SELECT 1 AS row, 'c1' AS feature, NULL::INT AS v")
         with pytest.raises(sqlkrp.errors.MissingValueError, match=r"'c1' \(1\)"):
-            db.relation(krp, "holes", long=("row", "feature", "v"))
+            db.verify(krp, "holes", long=("row", "feature", "v"))
 
 
 # --- properties ---------------------------------------------------------------------------------

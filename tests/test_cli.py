@@ -12,7 +12,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from support import dyadic, store
+from support import dyadic, read_table, store
 
 import sqlkrp
 from sqlkrp.cli import _parser
@@ -135,8 +135,7 @@ def test_tables_are_the_map_s_and_replace_only_their_own(run_cli, drawn, tmp_pat
     prefix = krp.digest_[:12]
     names = [f"{prefix}_{name}.{suffix}" for name in ("columns", "components", "hyperplanes")]
     assert sorted(p.name for p in (tmp_path / "side").iterdir()) == sorted([*names, "load.sql"])
-    read = pd.read_csv if suffix == "csv" else pd.read_parquet
-    hyperplanes = read(tmp_path / "side" / names[2])
+    hyperplanes = read_table(tmp_path / "side" / names[2])
     for column, values in krp.program_.stages[1].tables()["hyperplanes"].items():
         assert hyperplanes[column].tolist() == values.tolist()
     assert "exists already" in run_cli("tables", "m.json", "-o", "side", code=2).stderr
@@ -166,15 +165,14 @@ def test_run_creates_tables_and_views(run_cli, warehouse, drawn):
 @pytest.mark.parametrize("target", ["f.csv", "f.csv.gz", "f.parquet"])
 def test_export_from_a_database_and_from_a_file(run_cli, warehouse, drawn, tmp_path, target):
     run_cli("export", "m.json", "--db", "w.duckdb", "--table", "t", "--keep", "id", "--to", target)
-    read = pd.read_parquet if target.endswith("parquet") else pd.read_csv
-    first = read(tmp_path / target)
+    first = read_table(tmp_path / target)
     assert first["id"].tolist() == list(range(50))
     with duckdb.connect(str(warehouse)) as connection:
         connection.execute(f"COPY t TO '{tmp_path}/t.parquet'")
     options = ("--file", "t.parquet", "--keep", "id", "--to", target)
     assert "--force" in run_cli("export", "m.json", *options, code=2).stderr
     run_cli("export", "m.json", *options, "--force")
-    assert read(tmp_path / target).equals(first)
+    assert read_table(tmp_path / target).equals(first)
     if target.endswith("gz"):
         assert gzip.decompress((tmp_path / target).read_bytes()).startswith(b"id,krp_0,")
 

@@ -7,7 +7,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from support import dyadic, store
+from support import dyadic, read_table, store
 
 import sqlkrp
 from sqlkrp.errors import (
@@ -172,8 +172,7 @@ def test_export_writes_the_features_in_order(db, krp, connection, tmp_path, suff
     path = tmp_path / f"it's f{suffix}"
     run = db.export(krp, "t", path, keep=["id"], form=form)
     assert run.rows == 40
-    read = pd.read_parquet if suffix == ".parquet" else pd.read_csv
-    frame = read(path)
+    frame = read_table(path)
     assert frame.columns.tolist() == ["id", *krp.get_feature_names_out()]
     assert frame["id"].tolist() == list(range(40))
     expected = krp.transform(connection.table("t").df())
@@ -204,7 +203,8 @@ def test_files_are_sources_too(krp, tmp_path, connection):
     frame = dyadic(30, 6)
     for i in range(3):
         frame[10 * i : 10 * i + 10].to_csv(tmp_path / f"part{i}.csv", index=False)
-    frame.to_parquet(tmp_path / "all.parquet")
+    connection.register("whole", frame)
+    connection.execute(f"COPY (FROM whole) TO '{tmp_path}/all.parquet'")
     expected = krp.transform(frame)
     with sqlkrp.connect() as db:
         for path in (tmp_path / "part*.csv", tmp_path / "all.parquet"):

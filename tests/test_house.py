@@ -53,6 +53,7 @@ def test_only_dialects_know_dialects_and_only_maps_know_maps():
             assert not re.search(r"dialect(\.name)? *(==|!=|in \()", text), path
         if path.parent.name in ("sql", "engines"):
             assert "sqlkrp.maps.krp" not in text, path
+            assert "KRP" not in text, path
 
 
 def test_importing_sqlkrp_loads_no_driver():

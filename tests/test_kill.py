@@ -7,8 +7,8 @@ import sys
 import time
 
 import duckdb
-import pandas as pd
 import pytest
+from support import read_table
 
 import sqlkrp
 
@@ -69,7 +69,7 @@ def test_kill_9_during_an_export(big):
     said = again.communicate()
     assert again.returncode == 0, said
     assert parts(big) == []
-    assert len(pd.read_parquet(big / "f.parquet")) == 10
+    assert len(read_table(big / "f.parquet")) == 10
     (big / "f.parquet").unlink()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from sqlkrp.engines.base import Database
+from sqlkrp.engines.database import Database
 from sqlkrp.errors import ParameterError
 
 __all__ = ["Database", "connect"]
@@ -26,14 +26,16 @@ def connect(
     from sqlkrp.engines.duckdb import DuckDB
 
     if target is None or isinstance(target, (str, os.PathLike)):
-        return DuckDB.open(target, read_only=read_only, memory_limit=memory_limit, threads=threads)
+        return Database(
+            DuckDB.open(target, read_only=read_only, memory_limit=memory_limit, threads=threads)
+        )
     if DuckDB.is_connection(target):
         if read_only or memory_limit or threads:
             raise ParameterError(
                 "read_only, memory_limit and threads cannot be set on an open connection: "
                 "set them where you opened it"
             )
-        return DuckDB(target)
+        return Database(DuckDB(target))
     raise ParameterError(
         f"cannot connect to {type(target).__name__}: give the path of a DuckDB file, an open "
         "DuckDB connection, or nothing for a database in memory"

@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,13 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from sqlkrp.engines.base import Database, Fitted, Input, TableOrFile, TableSource
+from sqlkrp.engines.inputs import Input, TableSource
+from sqlkrp.engines.session import Session, TableOrFile
 from sqlkrp.errors import ColumnError, EngineError, ParameterError
 from sqlkrp.files import remove_dead, write_whole
 from sqlkrp.maps.source import FLOAT32, NUMBER
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.sql.names import TableName, quote, quote_table, table_name, text
-from sqlkrp.sql.statement import write
 from sqlkrp.sql.tables import create_side_table
 from sqlkrp.stages import Table
 
@@ -44,7 +44,7 @@ _READERS = {
 _TEMPORARY_PREFIX = "sqlkrp-spill-"
 
 
-class DuckDB(Database):
+class DuckDB(Session):
     """A DuckDB connection that computes features."""
 
     dialect = dialect("duckdb")
@@ -52,7 +52,6 @@ class DuckDB(Database):
     def __init__(self, connection: Any, on_close: Callable[[], None] | None = None) -> None:
         self.connection = connection
         self._on_close = on_close
-        self._kept: list[str] = []
 
     @classmethod
     def open(
@@ -96,77 +95,54 @@ class DuckDB(Database):
         """Whether this is an open DuckDB connection."""
         return isinstance(target, duckdb.DuckDBPyConnection)
 
-    def relation(
-        self,
-        fitted: Fitted,
-        table: TableOrFile,
-        *,
-        keep: Iterable[str] = (),
-        form: str = "auto",
-        stage: str = "features",
-        output: str = "columns",
-        long: tuple[str, str, str] | None = None,
-        rows: TableOrFile | None = None,
-    ) -> Any:
-        """The features as a lazy DuckDB relation, to go on with: filter, join, ``.df()``.
-
-        In the tables form its side tables stay, as temporary tables, until :meth:`close`.
-        """
-        data = self._input(table, long, rows)
-        query = self._query(fitted, data, keep, form, stage, output)
-        statement = write(query, self.dialect)
-        for name, columns in statement.side_tables.items():
-            self._kept.append(name)
-            self._load(name, columns)
-        with _explained("the features"):
-            return self.connection.sql(statement.text)
-
     def close(self) -> None:
-        for name in self._kept:
-            self._drop_temporary(name)
-        self._kept.clear()
         if self._on_close is not None:
             self._on_close()
             self._on_close = None
 
     # --- looking ------------------------------------------------------------------------------
 
-    def _relation(self, table: TableOrFile) -> str:
+    def relation(self, table: TableOrFile) -> str:
         if isinstance(table, Path):
             return _file_relation(table)
         return quote_table(table, self.dialect)
 
-    def _describe(self, relation: str, name: str) -> dict[str, str]:
+    def describe(self, relation: str, name: str) -> dict[str, str]:
         try:
             rows = self.connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
         except duckdb.Error as bad:
             raise ColumnError(f"cannot read {name}: {_first_line(bad)}") from bad
         return {row[0]: row[1] for row in rows}
 
-    def _kind(self, type_name: str) -> str:
+    def kind(self, type_name: str) -> str:
         if type_name == "FLOAT":
             return FLOAT32
         return NUMBER if _NUMBERS.fullmatch(type_name) else type_name
 
-    def _fetch_row(self, sql: str, what: str) -> tuple[Any, ...]:
-        return self._fetch_rows(sql, what)[0]
-
-    def _fetch_rows(self, sql: str, what: str) -> list[tuple[Any, ...]]:
-        self._execute(sql, what)
+    def rows(self, sql: str, what: str) -> list[tuple[Any, ...]]:
+        self.execute(sql, what)
         rows: list[tuple[Any, ...]] = self.connection.fetchall()
         return rows
 
-    def _fetch(self, sql: str, columns: Sequence[str]) -> NDArray[Any]:
-        self._execute(sql, "the features")
+    def columns(self, sql: str, names: Sequence[str], what: str) -> NDArray[Any]:
+        self.execute(sql, what)
         fetched = self.connection.fetchnumpy()
         arrays = [
-            np.ma.filled(np.ma.asarray(fetched[name]).astype("float64"), np.nan) for name in columns
+            np.ma.filled(np.ma.asarray(fetched[name]).astype("float64"), np.nan) for name in names
         ]
         return np.column_stack(arrays)
 
+    def lazily(self, sql: str) -> Any:
+        with _explained("the features"):
+            return self.connection.sql(sql)
+
+    def sample(self, relation: str, columns: Sequence[str], count: int) -> str:
+        listed = ", ".join(quote(name, self.dialect) for name in columns)
+        return f"SELECT {listed} FROM {relation} USING SAMPLE reservoir({count:d} ROWS)"
+
     # --- running ------------------------------------------------------------------------------
 
-    def _execute(self, sql: str, what: str) -> None:
+    def execute(self, sql: str, what: str) -> None:
         # The driver looks at signals rarely: a Ctrl-C could go unheard for minutes. So the
         # statement runs in a thread of its own, and this one hears the signal and interrupts it.
         failed: list[BaseException] = []
@@ -199,9 +175,9 @@ class DuckDB(Database):
             if percent >= 0:
                 self.on_progress(percent / 100)
 
-    def _load(self, name: str, columns: Table) -> None:
+    def load(self, name: str, columns: Table) -> None:
         table, view = quote(name, self.dialect), f"{name}_load"
-        self._drop_temporary(name)
+        self.drop_temporary(name)
         with _explained(f"loading the side table {name}"):
             self.connection.execute(create_side_table(name, columns, self.dialect, temporary=True))
             if not len(next(iter(columns.values()))):
@@ -214,13 +190,17 @@ class DuckDB(Database):
             finally:
                 self.connection.unregister(view)
 
-    def _drop_temporary(self, name: str) -> None:
+    def create_temporary(self, name: str, select: str, what: str) -> None:
+        self.drop_temporary(name)
+        self.execute(f"CREATE TEMPORARY TABLE {quote(name, self.dialect)} AS {select}", what)
+
+    def drop_temporary(self, name: str) -> None:
         # In a transaction that failed every statement is refused, and its tables go with it.
         with contextlib.suppress(duckdb.Error):
             self.connection.execute(f"DROP TABLE IF EXISTS temp.{quote(name, self.dialect)}")
 
     @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def transaction(self) -> Iterator[None]:
         if self._in_transaction():
             yield  # the user's own, which is the user's to end
             return
@@ -242,7 +222,7 @@ class DuckDB(Database):
 
     # --- creating -----------------------------------------------------------------------------
 
-    def _find(self, table: TableName) -> tuple[tuple[str, ...], str] | None:
+    def find(self, table: TableName) -> tuple[tuple[str, ...], str] | None:
         parts = table_name(table)
         # Two parts may be a schema or a database and a table, as DuckDB reads them.
         with _explained(f"looking for {table!r}"):
@@ -272,22 +252,22 @@ class DuckDB(Database):
             return None
         return tuple(rows[0][:3]), "view" if rows[0][3] == "VIEW" else "table"
 
-    def _create(self, into: TableName, select: str, *, view: bool, replace: bool) -> int | None:
+    def create(self, into: TableName, select: str, *, view: bool, replace: bool) -> int | None:
         kind = "VIEW" if view else "TABLE"
         how = "CREATE OR REPLACE" if replace else "CREATE"
         name = quote_table(into, self.dialect)
-        self._execute(f"{how} {kind} {name} AS\n{select}", f"creating {into!r}")
+        self.execute(f"{how} {kind} {name} AS\n{select}", f"creating {into!r}")
         return None if view else self._count()
 
-    def _comment(self, into: TableName, text_of: str, *, view: bool) -> None:
+    def comment(self, into: TableName, text_of: str, *, view: bool) -> None:
         kind = "VIEW" if view else "TABLE"
         name = quote_table(into, self.dialect)
-        self._execute(f"COMMENT ON {kind} {name} IS {text(text_of)}", f"naming the map of {into!r}")
+        self.execute(f"COMMENT ON {kind} {name} IS {text(text_of)}", f"naming the map of {into!r}")
 
     # --- exporting ----------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def _destination(self, path: str | Path, *, replace: bool) -> Iterator[Callable[[str], int]]:
+    def destination(self, path: str | Path, *, replace: bool) -> Iterator[Callable[[str], int]]:
         if str(path) == "-":
             sys.stdout.flush()
             yield lambda select: self._copy(select, Path("/dev/stdout"), _COPY_OPTIONS[".csv"])
@@ -298,7 +278,7 @@ class DuckDB(Database):
             yield lambda select: self._copy(select, part, options)
 
     def _copy(self, select: str, path: Path, options: str) -> int:
-        self._execute(f"COPY (\n{select}\n) TO {text(str(path))} ({options})", f"writing {path}")
+        self.execute(f"COPY (\n{select}\n) TO {text(str(path))} ({options})", f"writing {path}")
         return self._count()
 
     def _count(self) -> int:
@@ -306,19 +286,15 @@ class DuckDB(Database):
         row = self.connection.fetchone()
         return int(row[0])
 
-    def _sampled(self, relation: str, columns: Sequence[str], rows: int) -> str:
-        listed = ", ".join(quote(name, self.dialect) for name in columns)
-        return f"SELECT {listed} FROM {relation} USING SAMPLE reservoir({rows:d} ROWS)"
-
 
 def write_tables(tables: dict[str, Table], folder: Path, suffix: str) -> None:
     """Write side tables to files of a folder, each under its full name."""
     options = _COPY_OPTIONS[suffix]
-    with contextlib.closing(DuckDB.open(None)) as database:
+    with contextlib.closing(DuckDB.open(None)) as session:
         for name, columns in tables.items():
-            database._load(name, columns)
-            select = f"SELECT * FROM {quote(name, database.dialect)}"
-            database._copy(select, folder / f"{name}{suffix}", options)
+            session.load(name, columns)
+            select = f"SELECT * FROM {quote(name, session.dialect)}"
+            session._copy(select, folder / f"{name}{suffix}", options)
 
 
 class RelationSource(TableSource):

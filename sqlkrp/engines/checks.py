@@ -1,0 +1,84 @@
+"""What is checked before a statement runs, so that nothing is half written: types and values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlkrp.engines.inputs import Input, finite_value
+from sqlkrp.engines.session import Session
+from sqlkrp.errors import ColumnError, MissingValueError
+from sqlkrp.maps.base import match_columns
+from sqlkrp.maps.source import FLOAT32, NUMBER
+from sqlkrp.sql.names import quote
+from sqlkrp.sql.tables import LongInput
+from sqlkrp.stages import Prepare, missing_message
+
+__all__ = ["check_columns", "check_values"]
+
+
+def check_columns(session: Session, prepare: Prepare, data: Input, keep: Sequence[str]) -> None:
+    """Raise ColumnError unless the source has the map's columns, as numbers, and those to keep."""
+    if data.long is not None:
+        match_columns(keep, data.key_types or {}, where="the table of rows")
+        _require_numbers(session, [data.long.value], data)
+    else:
+        match_columns([*prepare.columns, *keep], data.types, where=data.name)
+        _require_numbers(session, prepare.columns, data)
+
+
+def check_values(session: Session, prepare: Prepare, data: Input) -> None:
+    """Read the source once for what the statement must not meet."""
+    if data.long is not None:
+        _require_single_entries(session, data.long, data)
+    if prepare.nulls == "error":
+        count = _missing if data.long is None else _missing_entries
+        missing = count(session, prepare, data)
+        if any(missing.values()):
+            raise MissingValueError(missing_message(missing))
+
+
+def _require_numbers(session: Session, columns: Sequence[str], data: Input) -> None:
+    for name in columns:
+        if session.kind(data.types[name]) not in (FLOAT32, NUMBER):
+            raise ColumnError(
+                f"column {name!r} of {data.name} is of type {data.types[name]}, and the map "
+                "was drawn for a number there: cast it in a view"
+            )
+
+
+def _missing(session: Session, prepare: Prepare, data: Input) -> dict[str, int]:
+    tests = [finite_value(session, name, prepare.dtype)[1] for name in prepare.columns]
+    counts = ", ".join(f"COUNT(CASE WHEN {test} THEN 1 END)" for test in tests)
+    ((total, *whole),) = session.rows(
+        f"SELECT COUNT(*), {counts} FROM {data.relation}", "counting missing values"
+    )
+    return {name: int(total - count) for name, count in zip(prepare.columns, whole, strict=True)}
+
+
+def _missing_entries(session: Session, prepare: Prepare, data: Input) -> dict[str, int]:
+    assert data.long is not None
+    dialect = session.dialect
+    _, finite = finite_value(session, data.long.value, prepare.dtype)
+    name = dialect.cast.format(value=quote(data.long.feature, dialect), type=dialect.text_type)
+    counted = dict(
+        session.rows(
+            f"SELECT {name}, SUM(CASE WHEN {finite} THEN 0 ELSE 1 END) "
+            f"FROM {data.relation} GROUP BY {name}",
+            "counting missing values",
+        )
+    )
+    return {name: int(counted.get(name, 0)) for name in prepare.columns}
+
+
+def _require_single_entries(session: Session, long: LongInput, data: Input) -> None:
+    row, feature = quote(long.row, session.dialect), quote(long.feature, session.dialect)
+    twice = session.rows(
+        f"SELECT {row}, {feature} FROM {data.relation} GROUP BY {row}, {feature} "
+        "HAVING COUNT(*) > 1 LIMIT 1",
+        "looking for entries given twice",
+    )
+    if twice:
+        raise ColumnError(
+            f"{data.name} has two entries for row {twice[0][0]!r}, feature {twice[0][1]!r}: "
+            "add them up in a view, so that each (row, feature) is there once"
+        )

@@ -1,0 +1,249 @@
+"""What a user does with a map in a database; the same for every engine.
+
+A run has one path: look at the source, check it against the map, write the statement, load its
+side tables, run it, drop the side tables. Creating is one transaction; exporting writes one file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from sqlkrp.engines.checks import check_columns, check_values
+from sqlkrp.engines.inputs import Input, Long, TableSource, read_input
+from sqlkrp.engines.samples import sampled
+from sqlkrp.engines.session import Session, TableOrFile
+from sqlkrp.errors import ParameterError, TargetExistsError
+from sqlkrp.maps.base import whole
+from sqlkrp.maps.source import Source
+from sqlkrp.sql.names import TableName
+from sqlkrp.sql.statement import Query, Statement, write
+from sqlkrp.stages import Program
+from sqlkrp.verification import Verification, compare
+
+__all__ = ["Database", "Fitted", "Run"]
+
+
+class Fitted(Protocol):
+    """What a database needs of a fitted map."""
+
+    @property
+    def program(self) -> Program:
+        """Its row program."""
+
+    @property
+    def digest_(self) -> str:
+        """The digest of its content."""
+
+    def query(
+        self, relation: str, keep: tuple[str, ...], form: str, stage: str, output: str
+    ) -> Query:
+        """A statement to write over a relation that is SQL already."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run did."""
+
+    statement: Statement
+    rows: int | None
+    """Rows written; None for a view, which has none of its own."""
+
+
+class Database:
+    """A database that computes features where the data lives."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._kept: list[str] = []
+
+    @property
+    def connection(self) -> Any:
+        """The engine's own connection."""
+        return self._session.connection
+
+    @property
+    def on_progress(self) -> Callable[[float], None] | None:
+        """Called with the share done (0 to 1) while a long statement runs."""
+        return self._session.on_progress
+
+    @on_progress.setter
+    def on_progress(self, call: Callable[[float], None] | None) -> None:
+        self._session.on_progress = call
+
+    def source(self, table: TableOrFile, *, long: Long | None = None) -> Source:
+        """A table (or file) to fit a map to: ``krp.fit(db.source("t"))``."""
+        return TableSource(self._session, read_input(self._session, table, long, None))
+
+    def create(
+        self,
+        fitted: Fitted,
+        table: TableOrFile,
+        into: TableName,
+        *,
+        keep: Iterable[str] = (),
+        form: str = "auto",
+        stage: str = "features",
+        output: str = "columns",
+        view: bool = False,
+        replace: bool = False,
+        long: Long | None = None,
+        rows: TableOrFile | None = None,
+    ) -> Run:
+        """Create a table (or view) of features: in one transaction, whole or not at all."""
+        with self._session.transaction():
+            data, query = self._query(fitted, table, keep, form, stage, output, long, rows)
+            self._require_free(into, table, view=view, replace=replace)
+            # A view is read when its table may have changed, so it guards itself.
+            statement = self._checked(query, data, guard=view)
+            if view and statement.side_tables:
+                raise ParameterError(
+                    "a view in the tables form would need side tables that stay: "
+                    "use form='wide', or create a table"
+                )
+            with self._side_tables(statement):
+                count = self._session.create(into, statement.text, view=view, replace=replace)
+            self._session.comment(into, f"sqlkrp map {fitted.digest_}", view=view)
+        return Run(statement, count)
+
+    def export(
+        self,
+        fitted: Fitted,
+        table: TableOrFile,
+        path: str | Path,
+        *,
+        keep: Iterable[str] = (),
+        form: str = "auto",
+        stage: str = "features",
+        output: str = "columns",
+        replace: bool = False,
+        long: Long | None = None,
+        rows: TableOrFile | None = None,
+    ) -> Run:
+        """Stream the features to a .csv, .csv.gz or .parquet file (``-``: CSV to standard output).
+
+        The file appears when it is whole; an existing one is replaced only on request.
+        """
+        data, query = self._query(fitted, table, keep, form, stage, output, long, rows)
+        with self._session.destination(path, replace=replace) as write_to:
+            statement = self._checked(query, data, guard=False)
+            with self._side_tables(statement):
+                count = write_to(statement.text)
+        return Run(statement, count)
+
+    def relation(
+        self,
+        fitted: Fitted,
+        table: TableOrFile,
+        *,
+        keep: Iterable[str] = (),
+        form: str = "auto",
+        stage: str = "features",
+        output: str = "columns",
+        long: Long | None = None,
+        rows: TableOrFile | None = None,
+    ) -> Any:
+        """The features as a lazy relation of the engine, to go on with: filter, join, ``.df()``.
+
+        Nothing is read until the relation is; it stops itself at a missing value under
+        ``nulls="error"``. In the tables form its side tables stay, as temporary tables, until
+        :meth:`close`.
+        """
+        _, query = self._query(fitted, table, keep, form, stage, output, long, rows)
+        statement = write(query, self._session.dialect)
+        for name, columns in statement.side_tables.items():
+            self._kept.append(name)
+            self._session.load(name, columns)
+        return self._session.lazily(statement.text)
+
+    def verify(
+        self,
+        fitted: Fitted,
+        table: TableOrFile,
+        *,
+        sample: int = 1000,
+        form: str = "auto",
+        tolerance: float | None = None,
+        long: Long | None = None,
+        rows: TableOrFile | None = None,
+    ) -> Verification:
+        """Compare the engine's features of a sample of rows with the NumPy twin's."""
+        whole("sample", sample, at_least=1)
+        data, query = self._query(fitted, table, (), form, "features", "columns", long, rows)
+        check_values(self._session, query.program.prepare, data)
+        with sampled(self._session, query, sample) as (small, inputs):
+            statement = write(replace(small, guard=False), self._session.dialect)
+            with self._side_tables(statement):
+                found = self._session.columns(
+                    statement.text, fitted.program.names, "the features of the sample"
+                )
+        expected = fitted.program.apply(inputs)
+        return compare(fitted.program, expected, found, statement.form, tolerance)
+
+    def close(self) -> None:
+        """Drop what the library still holds in the connection; close it if it opened it."""
+        for name in self._kept:
+            self._session.drop_temporary(name)
+        self._kept.clear()
+        self._session.close()
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _query(
+        self,
+        fitted: Fitted,
+        table: TableOrFile,
+        keep: Iterable[str],
+        form: str,
+        stage: str,
+        output: str,
+        long: Long | None,
+        rows: TableOrFile | None,
+    ) -> tuple[Input, Query]:
+        """The source, and the query of a map over it, after a look at the source's columns."""
+        data = read_input(self._session, table, long, rows)
+        kept = tuple(dict.fromkeys(keep))
+        check_columns(self._session, fitted.program.prepare, data, kept)
+        query = fitted.query(data.relation, kept, form, stage, output)
+        return data, replace(query, long=data.long)
+
+    def _checked(self, query: Query, data: Input, *, guard: bool) -> Statement:
+        """The statement, written before the source's values are read: a bad one fails fast."""
+        statement = write(replace(query, guard=guard), self._session.dialect)
+        check_values(self._session, query.program.prepare, data)
+        return statement
+
+    def _require_free(
+        self, into: TableName, table: TableOrFile, *, view: bool, replace: bool
+    ) -> None:
+        found = self._session.find(into)
+        if found is None:
+            return
+        if not isinstance(table, Path) and found == self._session.find(table):
+            raise ParameterError(f"{into!r} is the table to read: give the features another name")
+        existing, wanted = found[1], "view" if view else "table"
+        if not replace:
+            raise TargetExistsError(
+                f"{into!r} exists already: choose another name, or replace it (--replace, "
+                "or replace=True)"
+            )
+        if existing != wanted:
+            raise TargetExistsError(
+                f"{into!r} is a {existing} and a {wanted} was asked for: drop it first"
+            )
+
+    @contextlib.contextmanager
+    def _side_tables(self, statement: Statement) -> Iterator[None]:
+        """The statement's side tables, for the length of a block."""
+        with contextlib.ExitStack() as drops:
+            for name, columns in statement.side_tables.items():
+                drops.callback(self._session.drop_temporary, name)
+                self._session.load(name, columns)
+            yield

@@ -1,0 +1,112 @@
+"""Sources of rows: what a session knows of a table before anything is computed from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sqlkrp.engines.session import Session, TableOrFile
+from sqlkrp.errors import ParameterError
+from sqlkrp.maps.base import match_columns
+from sqlkrp.maps.source import Statistics
+from sqlkrp.sql.names import quote
+from sqlkrp.sql.tables import LongInput
+
+__all__ = ["Input", "Long", "TableSource", "finite_value", "read_input"]
+
+#: The columns of sparse input: row, feature, value.
+Long = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Input:
+    """A source as SQL: its relation, its columns and their types, and how it is laid out."""
+
+    relation: str
+    types: Mapping[str, str]
+    name: str
+    long: LongInput | None = None
+    key_types: Mapping[str, str] | None = None
+    """The columns of the table of rows, for sparse input that has one."""
+
+
+def read_input(
+    session: Session, table: TableOrFile, long: Long | None, rows: TableOrFile | None
+) -> Input:
+    """Look at a table (or file): its columns, not its rows."""
+    name = str(table) if isinstance(table, (str, Path)) else ".".join(table)
+    relation = session.relation(table)
+    types = session.describe(relation, name)
+    if long is None:
+        if rows is not None:
+            raise ParameterError("a table of rows belongs to (row, feature, value) input")
+        return Input(relation, types, name)
+    if len(long) != 3:
+        raise ParameterError(f"long={long!r} is not allowed: name row, feature, value")
+    match_columns(long, types, where=name)
+    if rows is None:
+        return Input(relation, types, name, LongInput(*long))
+    keys = session.relation(rows)
+    key_types = session.describe(keys, str(rows))
+    match_columns([long[0]], key_types, where=str(rows))
+    return Input(relation, types, name, LongInput(*long, keys=keys), key_types)
+
+
+def finite_value(session: Session, column: str, dtype: str) -> tuple[str, str]:
+    """A column as a number of this dtype, and the test that it is not missing, as SQL."""
+    dialect = session.dialect
+    value = dialect.soft_cast.format(value=quote(column, dialect), type=dialect.float_types[dtype])
+    return value, dialect.is_finite.format(value=value)
+
+
+class TableSource:
+    """A relation of an engine as something a map can be fitted to."""
+
+    def __init__(self, session: Session, data: Input) -> None:
+        self._session = session
+        self._data = data
+        self.kinds = self._long_kinds() if data.long else self._dense_kinds()
+
+    def _dense_kinds(self) -> dict[str, str]:
+        return {name: self._session.kind(kind) for name, kind in self._data.types.items()}
+
+    def _long_kinds(self) -> dict[str, str]:
+        data, dialect = self._data, self._session.dialect
+        assert data.long is not None
+        feature = quote(data.long.feature, dialect)
+        name = dialect.cast.format(value="feature", type=dialect.text_type)
+        rows = self._session.rows(
+            f"SELECT {name} FROM (SELECT DISTINCT {feature} AS feature FROM {data.relation} "
+            f"WHERE {feature} IS NOT NULL) AS names ORDER BY feature",
+            "listing the features",
+        )
+        return dict.fromkeys(
+            (row[0] for row in rows), self._session.kind(data.types[data.long.value])
+        )
+
+    def statistics(self, columns: Sequence[str]) -> Statistics:
+        """Moments by one aggregate query; missing values do not count."""
+        if self._data.long is not None:
+            raise ParameterError(
+                "scaling and nulls='mean' need one column a feature: for (row, feature, value) "
+                "input use scaling=None or 'unit', and another policy"
+            )
+        moments = []
+        for name in columns:
+            value, finite = finite_value(self._session, name, "float64")
+            calls = ("COUNT", "AVG", "STDDEV_POP", "MIN", "MAX")
+            moments += [f"{call}(CASE WHEN {finite} THEN {value} END)" for call in calls]
+        row = self._aggregate(moments)
+        table = np.array([np.nan if value is None else value for value in row], dtype="float64")
+        count, mean, std, low, high = table.reshape(-1, 5).T
+        return Statistics(count.astype("int64"), mean, std, low, high)
+
+    def _aggregate(self, expressions: Sequence[str]) -> tuple[Any, ...]:
+        return self._session.rows(
+            f"SELECT {', '.join(expressions)} FROM {self._data.relation}",
+            "computing the columns' statistics",
+        )[0]

@@ -1,0 +1,86 @@
+"""A sample of a source that stays the same while the engine and NumPy compute from it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sqlkrp.engines.session import Session
+from sqlkrp.sql.names import quote
+from sqlkrp.sql.statement import Query
+from sqlkrp.sql.tables import LongInput
+
+__all__ = ["sampled"]
+
+_WHAT = "drawing a sample of rows"
+
+
+@contextlib.contextmanager
+def sampled(session: Session, query: Query, count: int) -> Iterator[tuple[Query, NDArray[Any]]]:
+    """The query over a sample of its source, as temporary tables, and the sample's inputs."""
+    name, keys = (f"{query.digest[:12]}_{part}" for part in ("sample", "sample_keys"))
+    with contextlib.ExitStack() as drops:
+        for temporary in (name, keys):
+            drops.callback(session.drop_temporary, temporary)
+        if query.long is None:
+            columns = query.program.prepare.columns
+            session.create_temporary(name, session.sample(query.relation, columns, count), _WHAT)
+            query = replace(query, relation=quote(name, session.dialect))
+            yield query, _dense_inputs(session, query)
+        else:
+            long = _sample_long(session, query, query.long, name, keys, count)
+            query = replace(query, relation=quote(name, session.dialect), long=long)
+            yield query, _sparse_inputs(session, query, long)
+
+
+def _sample_long(
+    session: Session, query: Query, long: LongInput, name: str, keys: str, count: int
+) -> LongInput:
+    key = quote(long.row, session.dialect)
+    every = long.keys or (
+        f"(SELECT DISTINCT {key} FROM {query.relation} WHERE {key} IS NOT NULL) AS every"
+    )
+    session.create_temporary(keys, session.sample(every, [long.row], count), _WHAT)
+    chosen = quote(keys, session.dialect)
+    entries = f"SELECT * FROM {query.relation} WHERE {key} IN (SELECT {key} FROM {chosen})"
+    session.create_temporary(name, entries, _WHAT)
+    return replace(long, keys=chosen)
+
+
+def _dense_inputs(session: Session, query: Query) -> NDArray[Any]:
+    columns = query.program.prepare.columns
+    casts = ", ".join(f"{_double(session, name)} AS x{i}" for i, name in enumerate(columns))
+    names = [f"x{i}" for i in range(len(columns))]
+    return session.columns(f"SELECT {casts} FROM {query.relation}", names, "reading the sample")
+
+
+def _sparse_inputs(session: Session, query: Query, long: LongInput) -> NDArray[Any]:
+    dialect = session.dialect
+    key, feature = quote(long.row, dialect), quote(long.feature, dialect)
+    name = dialect.cast.format(value=feature, type=dialect.text_type)
+    keys = session.rows(f"SELECT {key} FROM {long.keys}", "reading the sample")
+    entries = session.rows(
+        f"SELECT {key}, {name}, {_double(session, long.value)} FROM {query.relation}",
+        "reading the sample",
+    )
+    columns = {name: i for i, name in enumerate(query.program.prepare.columns)}
+    by_key: dict[Any, list[tuple[int, float]]] = {}
+    for row, name, value in entries:
+        if name in columns:
+            number = np.nan if value is None else value
+            by_key.setdefault(row, []).append((columns[name], number))
+    inputs = np.zeros((len(keys), len(columns)))
+    for i, (row,) in enumerate(keys):
+        for column, number in by_key.get(row, ()):
+            inputs[i, column] = number
+    return inputs
+
+
+def _double(session: Session, column: str) -> str:
+    dialect = session.dialect
+    return dialect.cast.format(value=quote(column, dialect), type=dialect.float_types["float64"])

@@ -1,0 +1,109 @@
+"""What an engine is to the rest: a connection that runs, loads, fetches and writes.
+
+An engine is one file: a subclass of :class:`Session`, and its record of facts in
+``sqlkrp.sql.dialects``. It knows nothing of maps.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from sqlkrp.sql.dialects import Dialect
+from sqlkrp.sql.names import TableName
+from sqlkrp.stages import Table
+
+__all__ = ["Session", "TableOrFile"]
+
+#: A table's name, or the path of a file that the engine reads by itself.
+TableOrFile = TableName | Path
+
+
+class Session(ABC):
+    """A connection to a database, and how that engine does what every engine must."""
+
+    dialect: Dialect
+    connection: Any
+    on_progress: Callable[[float], None] | None = None
+    """Called with the share done (0 to 1) while a long statement runs."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection, if the library opened it."""
+
+    # --- looking ------------------------------------------------------------------------------
+
+    @abstractmethod
+    def relation(self, table: TableOrFile) -> str:
+        """A table or file as SQL."""
+
+    @abstractmethod
+    def describe(self, relation: str, name: str) -> dict[str, str]:
+        """The columns of a relation and their types; ColumnError if there is no such relation."""
+
+    @abstractmethod
+    def kind(self, type_name: str) -> str:
+        """The kind of a column of this type: FLOAT32, NUMBER, or the type's name."""
+
+    @abstractmethod
+    def find(self, table: TableName) -> tuple[tuple[str, ...], str] | None:
+        """The full name of a table or view, and which it is; None if there is none."""
+
+    # --- running ------------------------------------------------------------------------------
+
+    @abstractmethod
+    def execute(self, sql: str, what: str) -> None:
+        """Run one statement; an interrupt ends it. ``what`` names it in an error."""
+
+    @abstractmethod
+    def rows(self, sql: str, what: str) -> list[tuple[Any, ...]]:
+        """All rows of a small query."""
+
+    @abstractmethod
+    def columns(self, sql: str, names: Sequence[str], what: str) -> NDArray[Any]:
+        """Some columns of a query as one array of doubles, NaN for NULL."""
+
+    @abstractmethod
+    def lazily(self, sql: str) -> Any:
+        """A query as the engine's own lazy relation; LimitError where it has none."""
+
+    @abstractmethod
+    def sample(self, relation: str, columns: Sequence[str], count: int) -> str:
+        """The SELECT of so many random rows of a relation."""
+
+    # --- writing ------------------------------------------------------------------------------
+
+    @abstractmethod
+    def transaction(self) -> contextlib.AbstractContextManager[None]:
+        """All or nothing; inside a transaction of the user's, a part of that."""
+
+    @abstractmethod
+    def load(self, name: str, columns: Table) -> None:
+        """Load a side table as a temporary table."""
+
+    @abstractmethod
+    def create_temporary(self, name: str, select: str, what: str) -> None:
+        """Create a temporary table from a SELECT."""
+
+    @abstractmethod
+    def drop_temporary(self, name: str) -> None:
+        """Drop a temporary table if it is there; never raises, so it can clean up."""
+
+    @abstractmethod
+    def create(self, into: TableName, select: str, *, view: bool, replace: bool) -> int | None:
+        """Create a table or view from a SELECT; how many rows the table has."""
+
+    @abstractmethod
+    def comment(self, into: TableName, text: str, *, view: bool) -> None:
+        """Attach a comment to what was created."""
+
+    @abstractmethod
+    def destination(
+        self, path: str | Path, *, replace: bool
+    ) -> contextlib.AbstractContextManager[Callable[[str], int]]:
+        """A function that writes a SELECT's rows to a file, published if the block ends well."""
