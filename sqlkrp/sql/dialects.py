@@ -40,9 +40,9 @@ class Dialect:
     materialized: str
     """How a common table expression is computed once."""
     array: str
-    """An array of so many items of one type."""
+    """A list of items."""
     array_cast: str
-    """An array from a list that an aggregate collected."""
+    """A list as an array of so many items of one type."""
     array_item: str
     """Item number {place}, from 1, of an array."""
     fence: str
@@ -67,7 +67,7 @@ _DUCKDB = Dialect(
     raise_error="CAST(ERROR({message}) AS {type})",
     text_type="VARCHAR",
     materialized="AS MATERIALIZED",
-    array="CAST([{items}] AS {type}[{count}])",
+    array="[{items}]",
     array_cast="CAST({array} AS {type}[{count}])",
     array_item="{array}[{place}]",
     # DuckDB keeps the projection of a nested SELECT; it computes a shared column once.

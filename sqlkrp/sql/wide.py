@@ -313,7 +313,8 @@ def _as_array(values: list[str], prepare: Prepare, writer: _Writer) -> str:
     whole_row_may_be_null = prepare.nulls == "propagate"
     if whole_row_may_be_null:
         values = writer.named(values, "f")
-    items = ", ".join(values)
-    array = writer.dialect.array.format(items=items, type=writer.type, count=len(values))
-    # A row without features has no array, rather than an array of NULLs.
-    return f"CASE WHEN {values[0]} IS NOT NULL THEN {array} END" if whole_row_may_be_null else array
+    array = writer.dialect.array.format(items=", ".join(values))
+    if whole_row_may_be_null:
+        # A row without features has no array, rather than an array of NULLs.
+        array = f"CASE WHEN {values[0]} IS NOT NULL THEN {array} END"
+    return writer.dialect.array_cast.format(array=array, type=writer.type, count=len(values))
