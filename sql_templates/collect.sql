@@ -5,6 +5,6 @@ SELECT
   $outputs
 FROM source
 LEFT JOIN (
-  SELECT row_id, LIST(value ORDER BY feature) AS items FROM inputs GROUP BY row_id
+  SELECT row_id, LIST(value ORDER BY feature ASC) AS items FROM inputs GROUP BY row_id
 ) AS collected ON collected.row_id = source.row_id
-ORDER BY source.row_id
+ORDER BY source.row_id ASC

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,9 +33,9 @@ class FeatureMap(maps.Map):
     """A map with its SQL, its digest and its file."""
 
     def fit(self: SomeFeatureMap, source: Any, y: Any = None, **options: Any) -> SomeFeatureMap:
-        # A DuckDB relation aggregates where it is; it is known by its module, so that
-        # duckdb is imported only for those who have it already.
-        if type(source).__module__.partition(".")[0] in ("duckdb", "_duckdb"):
+        # A DuckDB relation aggregates where it is; it is known by its name, so that duckdb is
+        # imported only for those who have it already.
+        if type(source).__name__ == "DuckDBPyRelation":
             from sqlkrp.engines.duckdb import RelationSource
 
             source = RelationSource(source)
@@ -97,7 +98,10 @@ class FeatureMap(maps.Map):
     ) -> Statement:
         """The same with what belongs to it: the form, the columns, and the side tables."""
         facts = facts_of(dialect)
-        query = self.query(quote_table(table, facts), tuple(keep), form, stage, output)
+        kept = tuple(dict.fromkeys(maps.name_list("keep", keep)))
+        query = self.query(quote_table(table, facts), kept, form, stage, output)
+        if rows is not None and long is None:
+            raise ParameterError("a table of rows belongs to (row, feature, value) input")
         if long is not None:
             keys = None if rows is None else quote_table(rows, facts)
             query = replace(query, long=LongInput(*long, keys=keys))
@@ -125,16 +129,22 @@ class FeatureMap(maps.Map):
         defaults = type(self)().get_params()
         given = [
             f"{name}={value!r}"
-            for name, value in self.get_params().items()
+            for name, value in self.parameters_.items()
             if value != defaults[name] or name in ("degree", "n_components", "pool")
         ]
         return f"{type(self).__name__}({', '.join(given)})"
 
     def save(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:
         """Write the map file, whole or not at all."""
-        text = dumps(self, __version__)
+        with self.saving(path, replace=replace):
+            pass
+
+    @contextlib.contextmanager
+    def saving(self, path: str | os.PathLike[str], *, replace: bool = False) -> Iterator[None]:
+        """The same, when a block ends well: a map and what is made with it appear together."""
         with write_whole(Path(path), replace=replace) as part:
-            part.write_text(text, encoding="utf-8")
+            part.write_text(dumps(self, __version__), encoding="utf-8")
+            yield
 
     def save_tables(
         self,
@@ -182,7 +192,7 @@ def load(path: str | os.PathLike[str]) -> FeatureMap:
     """Read a map file; an error says what is wrong with one that is damaged or was edited."""
     try:
         text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as bad:
+    except (OSError, ValueError) as bad:
         reason = getattr(bad, "strerror", None) or "not text"
         raise MapFileError(
             f"cannot read the map {str(path)!r} ({reason}): give a file written by sqlkrp draw"

@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,8 +17,9 @@ from sqlkrp import report
 from sqlkrp.api import KRP, FeatureMap, load
 from sqlkrp.engines import Database, connect
 from sqlkrp.errors import ParameterError, SqlkrpError
+from sqlkrp.files import require_free
 from sqlkrp.sql.dialects import DIALECTS
-from sqlkrp.sql.statement import FORMS, OUTPUTS, STAGES
+from sqlkrp.sql.statement import FORMS, OUTPUTS, STAGES, Statement
 from sqlkrp.version import __version__
 
 __all__ = ["main"]
@@ -40,6 +42,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except BrokenPipeError:
         return _reader_went_away()
+    except (OSError, MemoryError) as bad:
+        where = f" {bad.filename!r}" if isinstance(bad, OSError) and bad.filename else ""
+        what = getattr(bad, "strerror", None) or str(bad) or "out of memory: ask for less"
+        print(f"sqlkrp: {' '.join(what.split())}{where}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("sqlkrp: interrupted; nothing was left behind", file=sys.stderr)
         return 130
@@ -62,34 +69,37 @@ def _featurize(given: argparse.Namespace) -> int:
     started = time.monotonic()
     to_stdout = given.to == "-"
     map_path = given.map or (None if to_stdout else _map_beside(given.to))
-    _require_new([Path(given.to)] if not to_stdout else [], given.force)
-    _require_new([Path(map_path)] if map_path else [], given.force)
+    _require_new([given.to] if not to_stdout else [], given.force)
+    _require_new([map_path] if map_path else [], given.force)
+    if map_path and Path(map_path).absolute() == Path(given.to).absolute():
+        raise ParameterError(f"--map and --to are both {map_path!r}: give the map another name")
     with _open(given, given.source) as database:
         table = _table(given, given.source)
         fitted = _draw_map(given, database, table)
-        run = database.export(
-            fitted,
-            table,
-            given.to,
-            keep=given.keep,
-            form=given.form,
-            stage=given.stage,
-            output=given.output,
-            replace=given.force,
-            long=given.long,
-            rows=_rows(given),
-        )
-    if map_path:
-        fitted.save(map_path, replace=given.force)
+        saving = fitted.saving(map_path, replace=given.force) if map_path else nullcontext()
+        with saving:
+            run = database.export(
+                fitted,
+                table,
+                given.to,
+                keep=given.keep,
+                form=given.form,
+                stage=given.stage,
+                output=given.output,
+                replace=given.force,
+                long=given.long,
+                rows=_rows(given),
+            )
     known = report.facts(fitted)
-    kept = f"{', '.join(given.keep)} + " if given.keep else ""
-    names = run.statement.columns
-    outputs = f"{len(names) - len(given.keep):,} columns {names[len(given.keep)]} ... {names[-1]}"
+    *kept, first, last = _kept_and_features(run.statement)
+    names = f"{first} ... {last}" if first != last else first
+    count = len(run.statement.columns) - len(kept)
+    outputs = "".join(f"{name} + " for name in kept) + f"{count:,} columns {names}"
     digest = f"digest {known['digest'][:12]}, seed {known['seed']}"
     _say(
         given,
         [
-            ("wrote", f"{given.to}: {run.rows:,} rows of {kept}{outputs}"),
+            ("wrote", f"{given.to}: {run.rows:,} rows of {outputs}"),
             ("map", f"{map_path or 'not saved (give --map FILE)'} ({digest})"),
             ("columns", _columns_used(known)),
             (
@@ -105,7 +115,7 @@ def _featurize(given: argparse.Namespace) -> int:
 
 
 def _draw(given: argparse.Namespace) -> int:
-    _require_new([Path(given.out)], given.force)
+    _require_new([given.out], given.force)
     with _open(given, given.source) as database:
         fitted = _draw_map(given, database, _table(given, given.source))
     fitted.save(given.out, replace=given.force)
@@ -254,6 +264,8 @@ def _open(given: argparse.Namespace, source: str | None, *, write: bool = False)
 
 
 def _database_path(given: argparse.Namespace, source: str | None) -> str | None:
+    if source is not None and getattr(given, "db", None):
+        raise ParameterError("--file and --db are both given: give one source")
     if source is None:
         if not given.db:
             raise ParameterError("no source is given: give --db FILE.duckdb and --table NAME")
@@ -278,13 +290,17 @@ def _rows(given: argparse.Namespace) -> Any:
     return given.rows
 
 
-def _require_new(paths: Sequence[Path], force: bool) -> None:
+def _require_new(paths: Sequence[str], force: bool) -> None:
     # Before the work, not after it.
     for path in paths:
-        if os.path.lexists(path) and not force:
-            raise ParameterError(
-                f"{str(path)!r} exists already: choose another name, or replace it with --force"
-            )
+        if not force:
+            require_free(Path(path))
+
+
+def _kept_and_features(statement: Statement) -> list[str]:
+    """The names of the columns handed on, then those of the first and the last feature."""
+    kept = list(statement.columns[: statement.n_kept])
+    return [*kept, statement.columns[statement.n_kept], statement.columns[-1]]
 
 
 def _map_beside(target: str) -> str:
@@ -308,14 +324,21 @@ def _say(given: argparse.Namespace, pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def _bar() -> Callable[[float], None]:
+    """A bar on standard error for statements that take longer than a second."""
     started = time.monotonic()
+    shown = False
 
     def show(share: float) -> None:
-        if time.monotonic() - started > 1:
+        nonlocal started, shown
+        if share >= 1:
+            if shown:
+                print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            started, shown = time.monotonic(), False
+        elif time.monotonic() - started > 1:
             filled = int(30 * share)
-            end = "\r" if share < 1 else "\r\x1b[K"
             line = f"  {share:4.0%} {'#' * filled}{'.' * (30 - filled)}"
-            print(line, end=end, file=sys.stderr, flush=True)
+            print(f"\r{line}", end="", file=sys.stderr, flush=True)
+            shown = True
 
     return show
 
@@ -560,7 +583,10 @@ def _add_engine(one: argparse.ArgumentParser) -> None:
 
 
 def _whole_or_auto(value: str) -> int | str:
-    return value if value == "auto" else int(value)
+    try:
+        return value if value == "auto" else int(value)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{value!r} is neither a number nor 'auto'") from None
 
 
 def _three_names(value: str) -> tuple[str, ...]:

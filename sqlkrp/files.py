@@ -1,12 +1,14 @@
 """Write files whole or not at all: under a temporary name beside the target, then renamed.
 
 A process that is killed leaves its temporary behind. Its name says whose it was
-(``.TARGET.sqlkrp-PID.part``), and the next write to the same target removes it.
+(``.TARGET.sqlkrp-PID-N.part``), and the next write to the same target removes it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import itertools
 import os
 import re
 import shutil
@@ -15,7 +17,12 @@ from pathlib import Path
 
 from sqlkrp.errors import ParameterError, TargetExistsError
 
-__all__ = ["remove_dead", "write_folder", "write_whole"]
+__all__ = ["own_number", "remove_dead", "require_free", "reserve", "write_folder", "write_whole"]
+
+_count = itertools.count()
+# What this process is writing just now; anything else that bears its number is a leftover of an
+# earlier process of the same number (in a container, numbers come again).
+_in_use: set[Path] = set()
 
 
 @contextlib.contextmanager
@@ -24,7 +31,7 @@ def write_whole(target: Path, *, replace: bool) -> Iterator[Path]:
     if target.is_dir():
         raise ParameterError(f"{str(target)!r} is a folder: give the name of a file in it")
     if not replace:
-        _require_free(target)
+        require_free(target)
     with _part(target) as part:
         yield part
         if replace:
@@ -40,7 +47,7 @@ def write_folder(target: Path, own: re.Pattern[str], *, replace: bool) -> Iterat
         raise ParameterError(f"{str(target)!r} is a file: give the name of a folder")
     held = [path.name for path in target.iterdir()] if target.is_dir() else []
     if held and not replace:
-        _require_free(target)
+        require_free(target)
     foreign = [name for name in held if not own.fullmatch(name)]
     if foreign:
         raise TargetExistsError(
@@ -60,24 +67,41 @@ def remove_dead(folder: Path, name: re.Pattern[str]) -> None:
     """Remove what has such a name, whose first group is a process that no longer runs."""
     for path in folder.iterdir():
         match = name.fullmatch(path.name)
-        if match and not _is_running(int(match[1])):
+        if match and path not in _in_use and not _is_running(int(match[1])):
             _remove(path)
+
+
+@contextlib.contextmanager
+def reserve(path: Path) -> Iterator[Path]:
+    """A path that is this process's own for the length of a block, and is removed after it."""
+    _in_use.add(path)
+    try:
+        yield path
+    finally:
+        _remove(path)
+        _in_use.discard(path)
+
+
+def own_number() -> str:
+    """What makes a temporary name this process's, and only once."""
+    return f"{os.getpid()}-{next(_count)}"
 
 
 @contextlib.contextmanager
 def _part(target: Path) -> Iterator[Path]:
     if not target.parent.is_dir():
         raise ParameterError(f"there is no folder {str(target.parent)!r} to write to: create it")
-    leftover = re.compile(rf"\.{re.escape(target.name)}\.sqlkrp-(\d+)\.part(\.old)?")
+    name = target.name
+    if len(name.encode()) > 180:  # a file name has at most 255 bytes
+        name = f"{name[:40]}~{hashlib.sha256(name.encode()).hexdigest()[:12]}"
+    leftover = re.compile(rf"\.{re.escape(name)}\.sqlkrp-(\d+)-\d+\.part(\.old)?")
     remove_dead(target.parent, leftover)
-    part = target.with_name(f".{target.name}.sqlkrp-{os.getpid()}.part")
-    try:
+    with reserve(target.with_name(f".{name}.sqlkrp-{own_number()}.part")) as part:
         yield part
-    finally:
-        _remove(part)
 
 
-def _require_free(target: Path) -> None:
+def require_free(target: Path) -> None:
+    """Raise TargetExistsError if there is something of this name."""
     if os.path.lexists(target):
         raise TargetExistsError(
             f"{str(target)!r} exists already: choose another name, or replace it (--force, "
@@ -90,7 +114,7 @@ def _publish_new(part: Path, target: Path) -> None:
     try:
         os.link(part, target)
     except FileExistsError:
-        _require_free(target)
+        require_free(target)
     except OSError:
         os.replace(part, target)  # a file system without hard links
 
@@ -99,7 +123,7 @@ def _is_running(pid: int) -> bool:
     if os.name != "posix":
         return True  # elsewhere there is no harmless way to ask
     if pid == os.getpid():
-        return False
+        return False  # it is not among those in use
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

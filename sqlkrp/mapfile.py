@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sqlkrp.errors import MapFileError
+from sqlkrp.errors import MapFileError, ParameterError
 from sqlkrp.maps import Map
 from sqlkrp.stages import STAGES, Program, Stage
 
@@ -46,7 +46,7 @@ def dumps(fitted: Map, version: str) -> str:
         "sqlkrp": version,
         "digest": digest(fitted),
         "map": type(fitted).__name__,
-        "parameters": {name: _plain(value) for name, value in fitted.get_params().items()},
+        "parameters": {name: _plain(value) for name, value in fitted.parameters_.items()},
         "seed": fitted.seed_,
         "left_out": fitted.left_out_,
         **_program_content(fitted.program, _array_text),
@@ -66,9 +66,9 @@ def loads(text: str, kinds: Mapping[str, type[Map]], where: str) -> Map:
     try:
         fitted = _build(document, kinds)
         same = digest(fitted) == document["digest"]
-    except MapFileError as bad:
+    except (MapFileError, ParameterError) as bad:
         raise MapFileError(f"{where} is damaged ({bad}): restore it, or draw it again") from bad
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as bad:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as bad:
         raise MapFileError(
             f"{where} is damaged (a part is missing or malformed): restore it, or draw it again"
         ) from bad
@@ -88,7 +88,9 @@ def _parse(text: str, where: str) -> dict[str, Any]:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise MapFileError(f"{where} is not a sqlkrp map: give a file written by sqlkrp")
     version = document.get("format_version")
-    if isinstance(version, int) and version > FORMAT_VERSION:
+    if type(version) is not int:
+        raise MapFileError(f"{where} does not say its format: draw the map again")
+    if version > FORMAT_VERSION:
         raise MapFileError(
             f"{where} has map format {version}, and this sqlkrp reads up to {FORMAT_VERSION}: "
             "upgrade sqlkrp"
@@ -118,10 +120,12 @@ def _build(document: dict[str, Any], kinds: Mapping[str, type[Map]]) -> Map:
     if document["map"] not in kinds:
         raise MapFileError(f"it holds a {document['map']!r}, which this sqlkrp does not know")
     fitted = kinds[document["map"]](**document["parameters"])
+    fitted.check()
     stages = tuple(_stage(content) for content in document["stages"])
     fitted.program_ = Program(stages, tuple(document["names"]))
-    fitted.seed_ = document["seed"]
-    fitted.left_out_ = document["left_out"]
+    fitted.parameters_ = fitted.get_params()
+    fitted.seed_ = int(document["seed"])
+    fitted.left_out_ = dict(document["left_out"])
     return fitted
 
 

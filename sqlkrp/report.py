@@ -25,7 +25,7 @@ def facts(fitted: FeatureMap) -> dict[str, Any]:
     return {
         "map": type(fitted).__name__,
         "digest": fitted.digest_,
-        "parameters": fitted.get_params(),
+        "parameters": fitted.parameters_,
         "seed": fitted.seed_,
         "columns": list(program.prepare.columns),
         "left_out": fitted.left_out_,

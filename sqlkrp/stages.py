@@ -61,6 +61,13 @@ class Stage:
         """The NumPy twin: rows of inputs to rows of outputs, in the dtype of ``X``."""
         raise NotImplementedError
 
+    def magnitude(self, largest: Array) -> Array:
+        """A bound on the terms that are added on the way, given one on each row's inputs.
+
+        Rounding errors are in proportion to it, however small a sum comes out.
+        """
+        return largest
+
     def tables(self) -> dict[str, Table]:
         """The tables that describe this stage to a database, by name."""
         return {}
@@ -88,8 +95,10 @@ class Prepare(Stage):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_inputs", len(self.columns))
-        sizes = {len(self.columns), len(self.fill), len(self.shift), len(self.scale)}
-        _require(len(sizes) == 1, "the columns and their statistics differ in number")
+        for numbers in (self.fill, self.shift, self.scale):
+            _require(numbers.shape == (len(self.columns),), "columns and statistics differ")
+            _require(bool(np.isfinite(numbers).all()), "a statistic is not a finite number")
+        _require_names(self.columns, "column")
         _require(self.nulls in self.POLICIES, f"unknown policy for missing values {self.nulls!r}")
         _require(self.dtype in ("float32", "float64"), f"unknown dtype {self.dtype!r}")
 
@@ -176,12 +185,14 @@ class SignedSums(Projection):
     sign: Array
 
     def __post_init__(self) -> None:
-        sizes = {len(self.hyperplane), len(self.feature), len(self.sign)}
-        _require(len(sizes) == 1, "the index/sign columns differ in length")
+        sizes = {self.hyperplane.shape, self.feature.shape, self.sign.shape}
+        _require(len(sizes) == 1 and self.sign.ndim == 1, "the index/sign columns differ in length")
+        _require_counts(self.n_inputs, self.n_sums)
         _require_indices(self.hyperplane, self.n_sums, "hyperplane")
         _require_indices(self.feature, self.n_inputs, "feature")
         _require(bool(np.isin(self.sign, (-1, 1)).all()), "a sign is neither -1 nor +1")
-        _require(bool((np.diff(self.hyperplane) >= 0).all()), "hyperplanes are out of order")
+        place = self.hyperplane.astype("int64") * self.n_inputs + self.feature
+        _require(bool((np.diff(place) > 0).all()), "entries are out of order, or given twice")
 
     @property
     def n_outputs(self) -> int:
@@ -203,6 +214,9 @@ class SignedSums(Projection):
     @property
     def additions(self) -> int:
         return self.n_nonzero - (self.n_sums - self.n_all_zero)
+
+    def magnitude(self, largest: Array) -> Array:
+        return largest * int(np.diff(self.starts).max(initial=0))
 
     def apply(self, X: Array) -> Array:
         # One matrix product a slab of hyperplanes. It also multiplies by the zeros, which is
@@ -243,6 +257,7 @@ class Butterflies(Projection):
 
     def __post_init__(self) -> None:
         size = self.block_size
+        _require_counts(self.n_inputs, size)
         _require(size >= 1 and size & (size - 1) == 0, f"block size {size} is no power of two")
         _require(self.place_column.ndim == 2, "the places of a block are not a table")
         _require(self.place_column.shape == self.place_sign.shape, "places and signs differ")
@@ -297,6 +312,9 @@ class Butterflies(Projection):
             half *= 2
         return count
 
+    def magnitude(self, largest: Array) -> Array:
+        return largest * min(self.block_size, self.n_inputs)
+
     def apply(self, X: Array) -> Array:
         padded = np.column_stack([X, np.zeros(len(X), dtype=X.dtype)])
         values = padded[:, self.place_column.ravel()] * self.place_sign.ravel().astype(X.dtype)
@@ -346,6 +364,9 @@ class WeightedSums(Projection):
     def products(self) -> int:
         return self.n_nonzero
 
+    def magnitude(self, largest: Array) -> Array:
+        return largest * float(np.abs(self.weights).sum(axis=1, dtype="float64").max(initial=0))
+
     def apply(self, X: Array) -> Array:
         sums: Array = X @ self.weights.T.astype(X.dtype)
         return sums
@@ -373,7 +394,9 @@ class SumOfProducts(Stage):
     sign: Array
 
     def __post_init__(self) -> None:
+        _require_counts(self.n_inputs)
         _require(self.factors.ndim == 3, "the factors are not (component, term, factor)")
+        _require(self.factors.size > 0, "a component has no terms, or a term no factors")
         _require(self.sign.shape == self.factors.shape[:2], "signs and terms differ in number")
         _require_indices(self.factors, self.n_inputs, "factor")
         _require(bool(np.isin(self.sign, (-1, 1)).all()), "a sign is neither -1 nor +1")
@@ -391,6 +414,12 @@ class SumOfProducts(Stage):
     def products(self) -> int:
         components, terms, degree = self.factors.shape
         return int(components * terms * (degree - 1))
+
+    def magnitude(self, largest: Array) -> Array:
+        _, terms, degree = self.factors.shape
+        with np.errstate(over="ignore"):
+            bound: Array = terms * largest**degree
+        return bound
 
     def apply(self, X: Array) -> Array:
         total = np.zeros((len(X), self.n_outputs), dtype=X.dtype)
@@ -423,6 +452,7 @@ class Scale(Stage):
     constant: float
 
     def __post_init__(self) -> None:
+        _require_counts(self.n_inputs)
         _require(bool(np.isfinite(self.constant)), "the scale is not a finite number")
 
     @property
@@ -432,6 +462,9 @@ class Scale(Stage):
     @property
     def products(self) -> int:
         return self.n_inputs
+
+    def magnitude(self, largest: Array) -> Array:
+        return largest * abs(self.constant)
 
     def apply(self, X: Array) -> Array:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -459,6 +492,9 @@ class Program:
 
     def __post_init__(self) -> None:
         _require(bool(self.stages) and isinstance(self.stages[0], Prepare), "no first stage")
+        later = self.stages[1:]
+        _require(not any(isinstance(stage, Prepare) for stage in later), "two first stages")
+        _require_names(self.names, "feature")
         for before, after in zip(self.stages, self.stages[1:], strict=False):
             _require(before.n_outputs == after.n_inputs, "the stages do not fit each other")
         _require(self.stages[-1].n_outputs == len(self.names), "names and outputs differ")
@@ -493,6 +529,14 @@ class Program:
             out[first : first + slab] = values
         return out
 
+    def magnitude(self, X: Array) -> Array:
+        """A bound on the terms that each row's outputs are sums of."""
+        prepared = np.abs(self.prepare.apply(X).astype("float64"))
+        largest: Array = np.nan_to_num(prepared).max(axis=1, initial=0.0)
+        for stage in self.stages[1:]:
+            largest = stage.magnitude(largest)
+        return largest
+
     def projection(self) -> Program:
         """The program up to and with its projection: the bare <x, r>, before any delayed factor."""
         for count, stage in enumerate(self.stages, start=1):
@@ -526,6 +570,27 @@ def _require(condition: bool, what: str) -> None:
         raise MapFileError(f"the map is not consistent: {what}")
 
 
+def _require_counts(*counts: int) -> None:
+    fits = all(type(count) is int and 0 <= count < 2**31 for count in counts)
+    _require(fits, "a count is not a whole number that a table could have")
+
+
+def _require_names(names: tuple[str, ...], what: str) -> None:
+    is_text = isinstance(names, tuple) and all(isinstance(name, str) for name in names)
+    _require(is_text and len(set(names)) == len(names) > 0, f"the {what} names are no names")
+    _require(
+        all(name.isascii() or _is_unicode(name) for name in names), f"a {what} name is no text"
+    )
+
+
+def _is_unicode(name: str) -> bool:
+    try:
+        return bool(name.encode("utf-8"))
+    except UnicodeEncodeError:
+        return False
+
+
 def _require_indices(index: Array, limit: int, what: str) -> None:
+    _require(index.dtype.kind == "i", f"a {what} index is not a whole number")
     inside = index.size == 0 or (index.min() >= 0 and index.max() < limit)
     _require(bool(inside), f"a {what} index lies outside 0..{limit - 1}")

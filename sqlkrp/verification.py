@@ -46,10 +46,11 @@ class Verification:
 
 
 def compare(
-    program: Program, expected: Array, found: Array, form: str, tolerance: float | None
+    program: Program, inputs: Array, found: Array, form: str, tolerance: float | None
 ) -> Verification:
-    """Errors of ``found`` against ``expected``; NaN stands for NULL and must meet NaN."""
+    """Errors of ``found`` against the twin's features; NaN stands for NULL and must meet NaN."""
     dtype = program.prepare.dtype
+    expected = program.apply(inputs)
     k = len(program.names)
     if found.shape != expected.shape:
         infinite = np.full(k, np.inf)
@@ -64,6 +65,9 @@ def compare(
     largest = size.max(axis=0, initial=0.0)
     # A feature that happens to be tiny in the sample is measured against the others.
     largest = np.maximum(largest, np.sqrt(np.mean(size * size)) if size.size else 0.0)
+    # A sum whose terms cancel keeps the rounding errors of its terms.
+    rounding = 8 * np.finfo(dtype).eps * program.magnitude(inputs)
+    difference = np.where(difference <= rounding[:, None], 0.0, difference)
     absolute = difference.max(axis=0, initial=0.0)
     relative = np.divide(
         absolute, largest, out=np.where(absolute > 0, np.inf, 0.0), where=largest > 0

@@ -35,3 +35,19 @@ def unguarded(krp, table: str = "t", **options) -> str:
     """The wide statement that a run sends after its preflight: without guards of its own."""
     query = krp.query(f'"{table}"', (), "wide", options.get("stage", "features"), "columns")
     return write(dataclasses.replace(query, guard=False), dialect("duckdb")).text
+
+
+def flipped_query(krp):
+    """In place of a map's ``query``: one that sends the engine a map with one sign flipped."""
+    original = type(krp).query
+    prepare, projection, products, *others = krp.program.stages
+    sign = projection.sign.copy()
+    used = np.isin(projection.hyperplane, products.factors[0])
+    sign[np.flatnonzero(used)[0]] *= -1
+    wrong = dataclasses.replace(projection, sign=sign)
+    sent = dataclasses.replace(krp.program, stages=(prepare, wrong, products, *others))
+
+    def query(self, *arguments):
+        return dataclasses.replace(original(self, *arguments), program=sent)
+
+    return query

@@ -309,3 +309,86 @@ def test_a_thousand_features_of_784_columns(connection):
             krp = sqlkrp.KRP(2, 1000, random_state=0, **pool).fit(db.source("t"))
             assert db.verify(krp, "t", sample=3000, form="wide").ok
             assert db.verify(krp, "t", sample=50, form="tables").ok
+
+
+# --- what was wrong once ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("output", ["columns", "array"])
+@pytest.mark.parametrize("pool", [{"s": 50, "n_hyperplanes": 20}, {"pool": "hadamard"}])
+def test_features_of_all_zero_hyperplanes_are_null_in_incomplete_rows(connection, output, pool):
+    frame = dyadic(3, 3)
+    frame.iloc[1, 1] = np.nan
+    store(connection, frame)
+    krp = sqlkrp.KRP(2, 6, n_terms=1, nulls="propagate", random_state=0, **pool).fit(frame)
+    with sqlkrp.connect(connection) as db:
+        for form in FORMS:
+            assert db.verify(krp, "t", form=form).ok
+            rows = db.relation(krp, "t", form=form, output=output).fetchall()
+            assert rows[1] == ((None,) if output == "array" else (None,) * 6)
+            assert all(None not in row for row in (rows[0], rows[2]))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_descending_default_order_changes_nothing(connection, form):
+    frame = dyadic(5, 3)
+    store(connection, frame)
+    store(connection, as_long(frame), "entries")
+    connection.execute("SET default_order = 'DESC'")
+    with sqlkrp.connect(connection) as db:
+        krp = sqlkrp.KRP(2, 4, random_state=0).fit(frame)
+        assert np.allclose(features(db, krp, form), krp.transform(frame), rtol=1e-12)
+        source = db.source("entries", long=("row", "feature", "value"))
+        assert list(source.kinds) == ["c0", "c1", "c2"]
+
+
+@pytest.mark.parametrize("name", ["source", "entries", "prepared", "Source"])
+def test_tables_named_like_the_steps_of_a_statement(connection, name):
+    frame = dyadic(6, 3)
+    store(connection, as_long(frame), name)
+    store(connection, pd.DataFrame({"row": range(6)}), "sums_1")
+    krp = sqlkrp.KRP(2, 4, random_state=0, nulls="propagate", scaling="unit").fit(frame)
+    with sqlkrp.connect(connection) as db:
+        long = {"long": ("row", "feature", "value"), "rows": "sums_1"}
+        found = db.relation(krp, name, **long).df().iloc[:, 1:].to_numpy(dtype=float)
+    assert np.allclose(found, krp.transform(frame), rtol=1e-12)
+
+
+def test_sparse_features_that_differ_in_case_are_two_features(connection):
+    connection.execute("CREATE TABLE e AS SELECT 1 AS r, 'Ab' AS f, 2.0 AS v UNION ALL "
+                       "SELECT 1, 'aB', 3.0 UNION ALL SELECT NULL, 'aB', 1 UNION ALL "
+                       "SELECT NULL, 'aB', 1")  # fmt: skip
+    with sqlkrp.connect(connection) as db:
+        long = ("r", "f", "v")
+        krp = sqlkrp.KRP(2, 4, random_state=0).fit(db.source("e", long=long))
+        assert krp.feature_names_in_.tolist() == ["Ab", "aB"]
+        found = db.relation(krp, "e", long=long).df().iloc[:, 1:].to_numpy()
+        assert np.allclose(found, krp.transform([[2.0, 3.0]]), rtol=1e-12)
+
+
+def test_sparse_input_of_other_features_is_refused(connection):
+    store(connection, as_long(dyadic(3, 3)), "e")
+    krp = sqlkrp.KRP(2, 4).fit(["d0", "d1"])
+    with (
+        sqlkrp.connect(connection) as db,
+        pytest.raises(sqlkrp.errors.ColumnError, match=r"'d0' is one: (there are|did you mean)"),
+    ):
+        db.create(krp, "e", "f", long=("row", "feature", "value"))
+
+
+@pytest.mark.parametrize("key", ["[1, 2]", "'NaN'::DOUBLE", "'text'", "DATE '2026-01-01'"])
+def test_sparse_rows_have_keys_of_any_type(connection, key):
+    connection.execute(f"CREATE TABLE e AS SELECT {key} AS r, 'c0' AS f, 2.5 AS v")
+    krp = sqlkrp.KRP(2, 4, random_state=0).fit(["c0", "c1"])
+    with sqlkrp.connect(connection) as db:
+        assert db.verify(krp, "e", long=("r", "f", "v")).ok
+
+
+def test_verify_does_not_take_rounding_for_a_difference(connection):
+    x = np.arange(1, 8) / 10
+    frame = pd.DataFrame({"a": x, "b": -x, "c": x, "d": -x})
+    store(connection, frame)
+    with sqlkrp.connect(connection) as db:
+        for seed in range(40):  # some of these cancel to 0 exactly in one order of adding only
+            krp = sqlkrp.KRP(1, 1, n_terms=4, n_hyperplanes=4, s=1, random_state=seed).fit(frame)
+            assert db.verify(krp, "t").ok

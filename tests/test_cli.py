@@ -12,10 +12,10 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from support import dyadic, read_table, store
+from support import dyadic, flipped_query, read_table, store
 
 import sqlkrp
-from sqlkrp.cli import _parser
+from sqlkrp.cli import _parser, main
 
 DIGITS = Path(__file__).parents[1] / "examples" / "digits.csv"
 COMMANDS = ["featurize", "draw", "sql", "tables", "run", "export", "verify", "inspect"]
@@ -88,6 +88,38 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path):
     )
     assert done.stdout.startswith("krp_0,krp_1,")
     assert done.stderr == ""
+
+
+def test_standard_output_keeps_what_it_was_redirected_to(run_cli, drawn, tmp_path):
+    target = tmp_path / "all.csv"
+    target.write_text("HEADER\n")
+    command = f"{sys.executable} -m sqlkrp export m.json --db w.duckdb --table t --to - -q"
+    script = f"({command}; echo MIDDLE; {command}) >> all.csv"
+    subprocess.run(["bash", "-c", script], cwd=tmp_path, check=True)
+    lines = target.read_text().splitlines()
+    assert (lines[0], lines[52], len(lines)) == ("HEADER", "MIDDLE", 104)
+
+
+def test_featurize_writes_the_features_and_the_map_or_neither(run_cli, tmp_path):
+    for options in (("--map", "no/m.json"), ("--map", "f.csv", "--force"), ("--map", ".")):
+        run_cli("featurize", DIGITS, "--components", 4, "--to", "f.csv", *options, code=2)
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_the_report_counts_what_was_written(run_cli, tmp_path):
+    done = run_cli(
+        "featurize",
+        DIGITS,
+        "--keep",
+        "label",
+        "--keep",
+        "label",
+        "--components",
+        1,
+        "--to",
+        "f.csv",
+    )
+    assert "rows of label + 1 columns krp_0\n" in done.stdout
 
 
 def test_draw_reads_names_and_types_only(run_cli, tmp_path, warehouse):
@@ -202,13 +234,19 @@ def test_verify_says_what_it_compared(run_cli, warehouse, drawn):
     done = run_cli("verify", *options, "--sample", 20, "--form", "tables")
     assert "krp_7" in done.stdout
     assert "on 20 rows, tables form" in done.stdout
-    with duckdb.connect(str(warehouse)) as connection:
-        # FLOAT columns are not exact: below their precision the forms must differ.
-        connection.execute("CREATE TABLE u AS SELECT * REPLACE (c0 / 3 AS c0) FROM t")
-    options = ("m.json", "--db", "w.duckdb", "--table", "u", "--tolerance", "-1")
-    done = run_cli("verify", *options, code=1)
-    assert "NOT equal: 8 of 8 features are wrong" in done.stdout
-    assert run_cli("verify", *options, "-q", code=1).stdout == ""
+    assert run_cli("verify", *options, "-q").stdout == ""
+    assert run_cli("verify", *options, "--all", "--tolerance", 0).stdout.count("krp_") == 8
+
+
+def test_verify_exits_1_when_the_engine_is_wrong(warehouse, tmp_path, monkeypatch, capsys):
+    drawn = tmp_path / "s1.json"  # s=1: no factor is zero, so that every sign matters
+    sqlkrp.KRP(2, 8, s=1).fit([f"c{i}" for i in range(6)]).save(drawn)
+    options = ["verify", str(drawn), "--db", str(warehouse), "--table", "t"]
+    assert main(options) == 0
+    monkeypatch.setattr(sqlkrp.KRP, "query", flipped_query(sqlkrp.load(drawn)))
+    capsys.readouterr()
+    assert main(options) == 1
+    assert "NOT equal: " in capsys.readouterr().out
 
 
 def test_inspect_tells_all(run_cli, drawn):
@@ -257,9 +295,16 @@ def test_inspect_tells_all(run_cli, drawn):
         (["run", "m.json", "--table", "t", "--into", "f"], "give --db"),
         (["run", "m.json", "--db", "w.duckdb", "--table", "s", "--into", "f"], "cannot read s"),
         (["run", "m.json", "--db", "w.duckdb", "--table", "t", "--into", "t", "--replace"],
-         "is the table to read"),
+         "is read by this"),
         (["verify", "m.json", "--db", "w.duckdb", "--table", "t", "--sample", "0"], "sample=0"),
         (["export", "m.json", "--to", "f.csv"], "give --db"),
+        (["export", "m.json", "--db", "w.duckdb", "--file", DIGITS, "--to", "f.csv"], "one source"),
+        (["sql", "m.json", "--table", "t", "--rows", "k"], "belongs to (row, feature, value)"),
+        (["draw", DIGITS, "-o", "x" * 300 + ".json"], "File name too long"),
+        (["draw", DIGITS, "-o", "/proc/x.json"], "/proc/"),
+        (["draw", DIGITS, "-o", "n.json", "--components", "1" + "0" * 14], "llocate"),
+        (["draw", DIGITS, "-o", "n.json", "--degree", "99999"], "range of numbers"),
+        (["featurize", DIGITS, "--to", "f.csv", "--hyperplanes", "x"], "'x' is neither a number"),
     ],
 )  # fmt: skip
 def test_errors_are_one_line_that_helps(run_cli, drawn, tmp_path, arguments, message):

@@ -1,13 +1,15 @@
 """Running maps inside DuckDB: creating, exporting, verifying, and leaving things as they were."""
 
-import dataclasses
+import contextlib
+import io
 import threading
+from pathlib import Path
 
 import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from support import dyadic, read_table, store
+from support import dyadic, flipped_query, read_table, store
 
 import sqlkrp
 from sqlkrp.errors import (
@@ -56,7 +58,7 @@ def test_create_makes_a_table_and_nothing_else(db, krp, connection, form):
 
 def test_create_does_not_replace_unless_asked(db, krp, connection):
     connection.execute("CREATE TABLE f AS SELECT 1 AS precious")
-    with pytest.raises(TargetExistsError, match="'F' exists already"):
+    with pytest.raises(TargetExistsError, match=r"'memory\.main\.F' exists already"):
         db.create(krp, "t", "F")
     assert connection.execute("FROM f").fetchall() == [(1,)]
     db.create(krp, "t", "f", replace=True)
@@ -67,7 +69,7 @@ def test_create_does_not_replace_unless_asked(db, krp, connection):
 
 def test_create_does_not_overwrite_what_it_reads(db, krp, connection):
     for into in ("t", "T", "main.t", "memory.main.t", ("t",)):
-        with pytest.raises(ParameterError, match="is the table to read"):
+        with pytest.raises(ParameterError, match="is read by this"):
             db.create(krp, "t", into, replace=True)
     assert connection.execute("SELECT COUNT(*) FROM t").fetchone() == (40,)
 
@@ -217,27 +219,13 @@ def test_files_are_sources_too(krp, tmp_path, connection):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_verify_sees_one_flipped_sign_in_what_the_engine_is_sent(db, connection, form):
+def test_verify_sees_one_flipped_sign_in_what_the_engine_is_sent(db, form, monkeypatch):
     krp = sqlkrp.KRP(2, 5, s=1, n_terms=2, n_hyperplanes=4, random_state=0).fit(
         [f"c{i}" for i in range(6)]
     )
     assert db.verify(krp, "t", form=form).ok
-    projection = krp.program_.stages[1]
-    sign = projection.sign.copy()
-    sign[3] *= -1
-    wrong = dataclasses.replace(projection, sign=sign)
-    stages = (krp.program_.stages[0], wrong, *krp.program_.stages[2:])
-
-    class Sent(sqlkrp.KRP):
-        """A map whose statement is another than its twin."""
-
-        def query(self, *arguments):
-            sent = dataclasses.replace(krp.program_, stages=stages)
-            return dataclasses.replace(super().query(*arguments), program=sent)
-
-    flipped = Sent(**krp.get_params())
-    flipped.program_, flipped.seed_, flipped.left_out_ = krp.program_, krp.seed_, {}
-    result = db.verify(flipped, "t", form=form)
+    monkeypatch.setattr(sqlkrp.KRP, "query", flipped_query(krp))
+    result = db.verify(krp, "t", form=form)
     assert not result.ok
     assert len(result.wrong) > 0
     assert result.worst(1)[0][2] > 1e-3
@@ -292,3 +280,109 @@ def test_connect_takes_files_connections_and_nothing_else(tmp_path):
         sqlkrp.connect(memory_limit="plenty")
     with pytest.raises(ParameterError, match="open connection"):
         sqlkrp.connect(duckdb.connect(), threads=2)
+
+
+# --- what was wrong once ------------------------------------------------------------------------
+
+
+def test_a_lazy_relation_guards_itself(db, krp, connection):
+    for form in FORMS:
+        relation = db.relation(krp, "t", form=form)
+        connection.execute("INSERT INTO t (c0, c1) VALUES (1, NULL)")
+        with pytest.raises(duckdb.Error, match="missing value"):
+            relation.fetchall()
+        connection.execute("DELETE FROM t WHERE c1 IS NULL")
+
+
+def test_a_relation_outlives_the_next_use_of_its_map(db, krp):
+    first, second = db.relation(krp, "t", form="tables"), db.relation(krp, "t", form="tables")
+    db.verify(krp, "t", form="tables")
+    db.create(krp, "t", "f", form="tables")
+    assert first.fetchall() == second.fetchall()
+
+
+def test_create_does_not_overwrite_what_it_reads_through_a_view_or_as_keys(db, krp, connection):
+    connection.execute("CREATE VIEW v AS FROM t; CREATE VIEW w AS FROM v")
+    connection.execute("CREATE TABLE e AS SELECT 1 AS r, 'c0' AS f, 2.0 AS v")
+    connection.execute("CREATE TABLE keys AS SELECT 1 AS r, 'precious' AS note")
+    with pytest.raises(ParameterError, match="is read by this"):
+        db.create(krp, "w", "t", replace=True)
+    with pytest.raises(ParameterError, match="is read by this"):
+        db.create(krp, "e", "keys", long=("r", "f", "v"), rows="keys", replace=True)
+    assert connection.execute("FROM keys").fetchall() == [(1, "precious")]
+
+
+def test_a_temporary_table_of_the_same_name_is_left_alone(db, krp, connection):
+    connection.execute("CREATE TEMPORARY TABLE f AS SELECT 1 AS mine")
+    db.create(krp, "t", "f")
+    assert connection.execute("FROM temp.f").fetchall() == [(1,)]
+    comments = connection.execute(
+        "SELECT database_name, comment IS NOT NULL FROM duckdb_tables() WHERE table_name = 'f'"
+    ).fetchall()
+    assert sorted(comments) == [("memory", True), ("temp", False)]
+
+
+def test_two_databases_in_memory_spill_to_folders_of_their_own():
+    with sqlkrp.connect() as first:
+        folder = first.connection.execute("SELECT current_setting('temp_directory')").fetchone()[0]
+        Path(folder).mkdir()
+        with sqlkrp.connect() as second:
+            assert Path(folder).exists()
+            other = second.connection.execute("SELECT current_setting('temp_directory')")
+            assert other.fetchone()[0] != folder
+    assert not Path(folder).exists()
+
+
+def test_exports_to_one_target_at_a_time_do_not_disturb_each_other(tmp_path):
+    with duckdb.connect(str(tmp_path / "w.duckdb")) as connection:
+        store(connection, dyadic(2000, 6))
+        krp = sqlkrp.KRP(2, 50, random_state=0).fit([f"c{i}" for i in range(6)])
+        failed = []
+
+        def export(cursor):
+            try:
+                sqlkrp.connect(cursor).export(krp, "t", tmp_path / "f.csv", replace=True)
+            except Exception as bad:
+                failed.append(bad)
+
+        threads = [threading.Thread(target=export, args=[connection.cursor()]) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert failed == []
+    assert len(read_table(tmp_path / "f.csv")) == 2000
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["f.csv", "w.duckdb"]
+
+
+def test_a_file_name_with_brackets_is_that_file(tmp_path, krp):
+    dyadic(3, 6).to_csv(tmp_path / "q1.csv", index=False)
+    dyadic(5, 6).to_csv(tmp_path / "q[1].csv", index=False)
+    with sqlkrp.connect() as db:
+        assert len(db.relation(krp, tmp_path / "q[1].csv").fetchall()) == 5
+        assert len(db.relation(krp, tmp_path / "q[0-9].csv").fetchall()) == 3
+
+
+def test_very_long_names_of_files_work(db, krp, tmp_path):
+    db.export(krp, "t", tmp_path / ("x" * 240 + ".csv"))
+    assert [len(p.name) for p in tmp_path.iterdir()] == [244]
+
+
+def test_standard_output_may_be_redirected_in_python(db, krp):
+    with contextlib.redirect_stdout(io.StringIO()) as text:
+        print("before")
+        db.export(krp, "t", "-")
+        print("after")
+    lines = text.getvalue().splitlines()
+    assert (lines[0], lines[1][:6], lines[-1], len(lines)) == ("before", "krp_0,", "after", 43)
+
+
+def test_what_is_no_table_is_said_in_one_line(db, krp):
+    for table in (pd.DataFrame({"a": range(100)}), 3, None, ("a\nb",), "np"):
+        with pytest.raises((ParameterError, ColumnError, EngineError)) as error:
+            db.create(krp, table, "f")
+        assert "\n" not in str(error.value)
+    closed = duckdb.connect()
+    closed.close()
+    with pytest.raises(EngineError):
+        sqlkrp.connect(closed).source("t")

@@ -61,7 +61,7 @@ def test_kill_9_during_an_export(big):
     process.kill()
     process.communicate()
     assert not (big / "f.parquet").exists()
-    assert [p.name for p in parts(big)] == [f".f.parquet.sqlkrp-{process.pid}.part"]
+    assert [p.name for p in parts(big)] == [f".f.parquet.sqlkrp-{process.pid}-0.part"]
     # The next run to the same target clears it and works.
     small = [*EXPORT]
     small[small.index("t")] = "small"

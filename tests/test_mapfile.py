@@ -63,6 +63,18 @@ def pack(array, values):
     array["zlib_base64"] = base64.b64encode(zlib.compress(values.tobytes())).decode()
 
 
+def pack_new(values):
+    array = {"dtype": values.dtype.name, "shape": list(values.shape)}
+    pack(array, values)
+    return array
+
+
+def repeated(array):
+    values = unpack(array)
+    values[1] = values[0]
+    return pack_new(values)
+
+
 def test_one_flipped_sign_is_refused(tmp_path):
     path = tmp_path / "map.json"
     sqlkrp.KRP(2, 5, s=1, random_state=0).fit(["a", "b"]).save(path)
@@ -101,6 +113,32 @@ def test_one_flipped_sign_is_refused(tmp_path):
         (lambda d: d["stages"][1]["sign"].update(zlib_base64="AAAA"), "damaged"),
         (lambda d: d["stages"][1].update(n_inputs=3), "damaged"),
         (lambda d: d.update(names=["a"]), "damaged"),
+        (lambda d: d.update(names=["a"] * 5), "damaged"),
+        (lambda d: d.update(names=[1, 2, 3, 4, 5]), "damaged"),
+        (lambda d: d.update(format_version="1"), "does not say its format"),
+        (lambda d: d.update(seed="x"), "damaged"),
+        (lambda d: d.update(left_out=[1]), "damaged"),
+        (lambda d: d["parameters"].update(degree="two"), "damaged"),
+        (lambda d: d["stages"][0]["columns"].__setitem__(0, 7), "damaged"),
+        (lambda d: d["stages"][0]["columns"].__setitem__(0, "\ud800"), "damaged"),
+        (lambda d: d["stages"][0]["columns"].__setitem__(0, "b"), "damaged"),
+        (lambda d: d["stages"][0].update(shift=pack_new(np.array([np.nan, 0.0]))), "damaged"),
+        (lambda d: d["stages"][0].update(fill=pack_new(np.zeros((2, 1)))), "damaged"),
+        (lambda d: d["stages"].insert(1, d["stages"][0]), "damaged"),
+        (lambda d: d["stages"][1].update(n_sums=10**13), "damaged"),
+        (lambda d: d["stages"][1].update(n_sums=1000.0), "damaged"),
+        (lambda d: d["stages"][1].update(feature=repeated(d["stages"][1]["feature"])), "damaged"),
+        (lambda d: d["stages"][2].update(factors=pack_new(np.full((5, 10, 2), 0.5))), "damaged"),
+        (
+            lambda d: d["stages"][2].update(factors=pack_new(np.zeros((5, 10, 0), "i4"))),
+            "damaged",
+        ),
+        (
+            lambda d: d["stages"][2].update(
+                factors=pack_new(np.zeros((5, 0, 2), "i4")), sign=pack_new(np.zeros((5, 0), "i1"))
+            ),
+            "damaged",
+        ),
     ],
 )
 def test_forged_maps_are_refused_in_one_line(tmp_path, change, message):

@@ -1,5 +1,6 @@
 """Parameters, choosing columns, and scikit-learn's habits."""
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -100,7 +101,7 @@ def test_statistics_need_data_and_values():
             sqlkrp.KRP(2, 3, **parameters).fit(["a"])
         with pytest.raises(ColumnError, match="'b' holds no value"):
             sqlkrp.KRP(2, 3, **parameters).fit(pd.DataFrame({"a": [1.0], "b": [np.nan]}))
-    with pytest.raises(ColumnError, match="overflows"):
+    with pytest.raises(ColumnError, match="too large or too small for float64"):
         sqlkrp.KRP(2, 3, scaling="standard").fit(pd.DataFrame({"a": [1e308, -1e308, 1e308]}))
 
 
@@ -164,3 +165,83 @@ def test_an_unseeded_draw_is_recorded_and_can_be_drawn_again():
         for name, column in a.tables().items():
             for key, values in column.items():
                 assert np.array_equal(values, b.tables()[name][key])
+
+
+# --- what was wrong once ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [0.1, 1e9 + 0.1, -3.3, 0.0])
+@pytest.mark.parametrize("scaling", ["standard", "minmax"])
+def test_a_constant_column_has_scale_one_whatever_its_computed_deviation(value, scaling):
+    frame = pd.DataFrame({"a": np.full(1000, value), "b": np.arange(1000.0)})
+    prepare = sqlkrp.KRP(2, 3, scaling=scaling).fit(frame).program_.prepare
+    assert prepare.scale[0] == 1
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"gamma": 1e300, "degree": 3},
+        {"gamma": 1e-300, "degree": 3},
+        {"degree": 2000},
+        {"coef0": 1e300, "gamma": 1e-300},
+    ],
+)
+def test_constants_that_overflow_are_refused(parameters):
+    with pytest.raises(ParameterError, match=r"range of numbers|too far apart"):
+        sqlkrp.KRP(n_components=2, **parameters).fit(["a"])
+
+
+def test_a_spread_that_single_precision_cannot_hold_is_refused():
+    frame = pd.DataFrame({"a": np.array([0, 1e-42], "f4")})
+    with pytest.raises(ColumnError, match="too small for float32"):
+        sqlkrp.KRP(2, 3, scaling="minmax").fit(frame)
+
+
+def test_clone_keeps_the_output_setting():
+    krp = sqlkrp.KRP(2, 3, random_state=0).set_output(transform="pandas")
+    assert isinstance(clone(krp).fit(dyadic(2, 2)).transform(dyadic(2, 2)), pd.DataFrame)
+
+
+def test_parameters_set_after_fit_are_not_those_of_the_map(tmp_path):
+    krp = sqlkrp.KRP(2, 4, random_state=0).fit(["a", "b"])
+    krp.set_params(n_components=99, degree=7)
+    krp.save(tmp_path / "m.json")
+    assert sqlkrp.load(tmp_path / "m.json").get_params()["n_components"] == 4
+    assert "degree=2, n_components=4" in krp.to_sql("t")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pd.DataFrame({"a": ["1", "2"]}),
+        pd.DataFrame({"a": pd.to_datetime(["2026-01-01", "2026-01-02"])}),
+        np.array([["1"], ["2"]]),
+        np.array([[1 + 1j], [2]]),
+        np.array([[None], ["x"]], dtype=object),
+    ],
+)
+def test_transform_refuses_what_the_database_refuses(data):
+    krp = sqlkrp.KRP(2, 3).fit(["a"])
+    with pytest.raises(ColumnError, match="is of type"):
+        krp.transform(data)
+
+
+def test_masked_values_are_missing():
+    masked = np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[False, True], [False, False]])
+    krp = sqlkrp.KRP(2, 3, nulls="mean", random_state=0).fit(masked)
+    assert krp.program_.prepare.fill.tolist() == [2, 4]
+    assert np.array_equal(krp.transform(masked), krp.transform([[1.0, 4.0], [3.0, 4.0]]))
+
+
+def test_mappings_and_wrong_objects():
+    krp = sqlkrp.KRP(2, 3, random_state=0).fit({"a": [1.0, 2.0], "b": np.array([3, 4])})
+    expected = krp.transform(pd.DataFrame({"a": [1.0, 2.0], "b": [3, 4]}))
+    assert np.array_equal(krp.transform({"b": [3, 4], "a": [1.0, 2.0]}), expected)
+    with pytest.raises(ParameterError, match=r"db\.relation"):
+        krp.transform(duckdb.sql("SELECT 1 AS a, 2 AS b"))
+    with pytest.raises((ColumnError, ParameterError)):
+        krp.fit(duckdb.connect())
+    for option in ("keep", "exclude", "include"):
+        with pytest.raises(ParameterError, match="is one text"):
+            krp.fit({"a": [1.0], "b": [2.0], "ab": [3.0]}, **{option: "ab"})

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlkrp.engines.inputs import Input, finite_value
 from sqlkrp.engines.session import Session
 from sqlkrp.errors import ColumnError, MissingValueError
-from sqlkrp.maps.base import match_columns
+from sqlkrp.maps.base import match_columns, near_matches
 from sqlkrp.maps.source import FLOAT32, NUMBER
 from sqlkrp.sql.names import quote
 from sqlkrp.sql.tables import LongInput
@@ -30,6 +30,7 @@ def check_values(session: Session, prepare: Prepare, data: Input) -> None:
     """Read the source once for what the statement must not meet."""
     if data.long is not None:
         _require_single_entries(session, data.long, data)
+        _require_known_features(session, prepare, data.long, data)
     if prepare.nulls == "error":
         count = _missing if data.long is None else _missing_entries
         missing = count(session, prepare, data)
@@ -73,7 +74,8 @@ def _missing_entries(session: Session, prepare: Prepare, data: Input) -> dict[st
 def _require_single_entries(session: Session, long: LongInput, data: Input) -> None:
     row, feature = quote(long.row, session.dialect), quote(long.feature, session.dialect)
     twice = session.rows(
-        f"SELECT {row}, {feature} FROM {data.relation} GROUP BY {row}, {feature} "
+        f"SELECT {row}, {feature} FROM {data.relation} WHERE {row} IS NOT NULL "
+        f"GROUP BY {row}, {feature} "
         "HAVING COUNT(*) > 1 LIMIT 1",
         "looking for entries given twice",
     )
@@ -81,4 +83,21 @@ def _require_single_entries(session: Session, long: LongInput, data: Input) -> N
         raise ColumnError(
             f"{data.name} has two entries for row {twice[0][0]!r}, feature {twice[0][1]!r}: "
             "add them up in a view, so that each (row, feature) is there once"
+        )
+
+
+def _require_known_features(
+    session: Session, prepare: Prepare, long: LongInput, data: Input
+) -> None:
+    dialect = session.dialect
+    name = dialect.cast.format(value=quote(long.feature, dialect), type=dialect.text_type)
+    rows = session.rows(
+        f"SELECT DISTINCT {name} FROM {data.relation} WHERE {name} IS NOT NULL",
+        "listing the features",
+    )
+    names = [row[0] for row in rows]
+    if names and not set(names) & set(prepare.columns):
+        near = near_matches(prepare.columns[0], names)
+        raise ColumnError(
+            f"no feature of {data.name} is a column of the map; {prepare.columns[0]!r} is one{near}"
         )

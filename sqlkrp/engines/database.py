@@ -7,7 +7,8 @@ side tables, run it, drop the side tables. Creating is one transaction; exportin
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,7 +18,7 @@ from sqlkrp.engines.inputs import Input, Long, TableSource, read_input
 from sqlkrp.engines.samples import sampled
 from sqlkrp.engines.session import Session, TableOrFile
 from sqlkrp.errors import ParameterError, TargetExistsError
-from sqlkrp.maps.base import whole
+from sqlkrp.maps.base import name_list, real, whole
 from sqlkrp.maps.source import Source
 from sqlkrp.sql.names import TableName
 from sqlkrp.sql.statement import Query, Statement, write
@@ -25,6 +26,10 @@ from sqlkrp.stages import Program
 from sqlkrp.verification import Verification, compare
 
 __all__ = ["Database", "Fitted", "Run"]
+
+
+# Numbers the relations, so that the side tables of one outlive the next use of the same map.
+_relations = itertools.count(1)
 
 
 class Fitted(Protocol):
@@ -96,7 +101,8 @@ class Database:
         """Create a table (or view) of features: in one transaction, whole or not at all."""
         with self._session.transaction():
             data, query = self._query(fitted, table, keep, form, stage, output, long, rows)
-            self._require_free(into, table, view=view, replace=replace)
+            full = self._session.full_name(into)
+            self._require_free(full, [table, rows], view=view, replace=replace)
             # A view is read when its table may have changed, so it guards itself.
             statement = self._checked(query, data, guard=view)
             if view and statement.side_tables:
@@ -105,8 +111,8 @@ class Database:
                     "use form='wide', or create a table"
                 )
             with self._side_tables(statement):
-                count = self._session.create(into, statement.text, view=view, replace=replace)
-            self._session.comment(into, f"sqlkrp map {fitted.digest_}", view=view)
+                count = self._session.create(full, statement.text, view=view, replace=replace)
+            self._session.comment(full, f"sqlkrp map {fitted.digest_}", view=view)
         return Run(statement, count)
 
     def export(
@@ -127,8 +133,12 @@ class Database:
 
         The file appears when it is whole; an existing one is replaced only on request.
         """
-        data, query = self._query(fitted, table, keep, form, stage, output, long, rows)
-        with self._session.destination(path, replace=replace) as write_to:
+        # One transaction, so that what is checked is what is written.
+        with (
+            self._session.destination(path, replace=replace) as write_to,
+            self._session.transaction(),
+        ):
+            data, query = self._query(fitted, table, keep, form, stage, output, long, rows)
             statement = self._checked(query, data, guard=False)
             with self._side_tables(statement):
                 count = write_to(statement.text)
@@ -153,7 +163,8 @@ class Database:
         :meth:`close`.
         """
         _, query = self._query(fitted, table, keep, form, stage, output, long, rows)
-        statement = write(query, self._session.dialect)
+        own = replace(query, token=f"{next(_relations)}_")
+        statement = write(own, self._session.dialect)
         for name, columns in statement.side_tables.items():
             self._kept.append(name)
             self._session.load(name, columns)
@@ -172,6 +183,8 @@ class Database:
     ) -> Verification:
         """Compare the engine's features of a sample of rows with the NumPy twin's."""
         whole("sample", sample, at_least=1)
+        if tolerance is not None:
+            real("tolerance", tolerance, at_least=0)
         data, query = self._query(fitted, table, (), form, "features", "columns", long, rows)
         check_values(self._session, query.program.prepare, data)
         with sampled(self._session, query, sample) as (small, inputs):
@@ -180,8 +193,7 @@ class Database:
                 found = self._session.columns(
                     statement.text, fitted.program.names, "the features of the sample"
                 )
-        expected = fitted.program.apply(inputs)
-        return compare(fitted.program, expected, found, statement.form, tolerance)
+        return compare(fitted.program, inputs, found, statement.form, tolerance)
 
     def close(self) -> None:
         """Drop what the library still holds in the connection; close it if it opened it."""
@@ -209,7 +221,7 @@ class Database:
     ) -> tuple[Input, Query]:
         """The source, and the query of a map over it, after a look at the source's columns."""
         data = read_input(self._session, table, long, rows)
-        kept = tuple(dict.fromkeys(keep))
+        kept = tuple(dict.fromkeys(name_list("keep", keep)))
         check_columns(self._session, fitted.program.prepare, data, kept)
         query = fitted.query(data.relation, kept, form, stage, output)
         return data, replace(query, long=data.long)
@@ -221,22 +233,40 @@ class Database:
         return statement
 
     def _require_free(
-        self, into: TableName, table: TableOrFile, *, view: bool, replace: bool
+        self,
+        into: tuple[str, ...],
+        sources: Sequence[TableOrFile | None],
+        *,
+        view: bool,
+        replace: bool,
     ) -> None:
         found = self._session.find(into)
         if found is None:
             return
-        if not isinstance(table, Path) and found == self._session.find(table):
-            raise ParameterError(f"{into!r} is the table to read: give the features another name")
+        name = ".".join(into)
+        for source in sources:
+            if source is not None and not isinstance(source, Path):
+                self._require_other(found, source)
         existing, wanted = found[1], "view" if view else "table"
         if not replace:
             raise TargetExistsError(
-                f"{into!r} exists already: choose another name, or replace it (--replace, "
+                f"{name!r} exists already: choose another name, or replace it (--replace, "
                 "or replace=True)"
             )
         if existing != wanted:
             raise TargetExistsError(
-                f"{into!r} is a {existing} and a {wanted} was asked for: drop it first"
+                f"{name!r} is a {existing} and a {wanted} was asked for: drop it first"
+            )
+
+    def _require_other(self, target: tuple[tuple[str, ...], str], source: TableName) -> None:
+        read = self._session.find(source)
+        is_view = read is not None and read[1] == "view"
+        bare = target[0][-1].lower()
+        if read == target or (
+            is_view and bare in self._session.reads(self._session.relation(source))
+        ):
+            raise ParameterError(
+                f"{'.'.join(target[0])!r} is read by this: give the features another name"
             )
 
     @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import os
 import re
@@ -11,7 +12,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import duckdb
 import numpy as np
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from sqlkrp.engines.inputs import Input, TableSource
 from sqlkrp.engines.session import Session, TableOrFile
 from sqlkrp.errors import ColumnError, EngineError, ParameterError
-from sqlkrp.files import remove_dead, write_whole
+from sqlkrp.files import own_number, remove_dead, reserve, write_whole
 from sqlkrp.maps.source import FLOAT32, NUMBER
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.sql.names import TableName, quote, quote_table, table_name, text
@@ -41,7 +42,6 @@ _READERS = {
     ".tsv": "read_csv",
     ".parquet": "read_parquet",
 }
-_TEMPORARY_PREFIX = "sqlkrp-spill-"
 
 
 class DuckDB(Session):
@@ -110,9 +110,16 @@ class DuckDB(Session):
     def describe(self, relation: str, name: str) -> dict[str, str]:
         try:
             rows = self.connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
+        except duckdb.ConnectionException as bad:
+            raise EngineError(f"cannot read {name}: {_first_line(bad)}") from bad
         except duckdb.Error as bad:
             raise ColumnError(f"cannot read {name}: {_first_line(bad)}") from bad
         return {row[0]: row[1] for row in rows}
+
+    def reads(self, relation: str) -> set[str]:
+        with _explained("a look at what is read"):
+            names = self.connection.get_table_names(f"SELECT * FROM {relation}")
+        return {name.lower() for name in names}
 
     def kind(self, type_name: str) -> str:
         if type_name == "FLOAT":
@@ -161,6 +168,7 @@ class DuckDB(Session):
             # Not Thread.join: a signal that meets it makes Python take the thread for ended.
             while not done.wait(0.1):
                 self._report_progress()
+            self._report_progress(1.0)
         except BaseException:
             while not done.wait(0.1):
                 self.connection.interrupt()
@@ -169,11 +177,12 @@ class DuckDB(Session):
             with _explained(what):
                 raise failed[0]
 
-    def _report_progress(self) -> None:
+    def _report_progress(self, share: float | None = None) -> None:
         if self.on_progress is not None:
-            percent = self.connection.query_progress()
-            if percent >= 0:
-                self.on_progress(percent / 100)
+            if share is None:
+                share = self.connection.query_progress() / 100
+            if share >= 0:
+                self.on_progress(share)
 
     def load(self, name: str, columns: Table) -> None:
         table, view = quote(name, self.dialect), f"{name}_load"
@@ -224,29 +233,33 @@ class DuckDB(Session):
 
     def find(self, table: TableName) -> tuple[tuple[str, ...], str] | None:
         parts = table_name(table)
-        # Two parts may be a schema or a database and a table, as DuckDB reads them.
+        full = ("temp", "main", *parts) if len(parts) == 1 else self.full_name(table)
+        # An unqualified name is that of a temporary table first, as for DuckDB itself.
+        return self._look_up(full) or self._look_up(self.full_name(table))
+
+    def full_name(self, table: TableName) -> tuple[str, ...]:
+        parts = table_name(table)
         with _explained(f"looking for {table!r}"):
+            catalog, schema = self.connection.execute(
+                "SELECT current_catalog(), current_schema()"
+            ).fetchall()[0]
+            databases = self.connection.execute(
+                "SELECT lower(database_name) FROM duckdb_databases()"
+            ).fetchall()
+        if len(parts) == 1:
+            return (catalog, schema, *parts)
+        # Two parts may be a schema or a database and a table.
+        if len(parts) == 2 and (parts[0].lower(),) in databases:
+            return (parts[0], "main", parts[1])
+        return (catalog, *parts) if len(parts) == 2 else parts
+
+    def _look_up(self, full: tuple[str, ...]) -> tuple[tuple[str, ...], str] | None:
+        with _explained(f"looking for {full[-1]!r}"):
             rows = self.connection.execute(
-                """
-                SELECT table_catalog, table_schema, table_name, table_type
-                FROM information_schema.tables
-                WHERE lower(table_name) = lower($name) AND CASE
-                  WHEN $database IS NOT NULL
-                  THEN lower(table_catalog) = lower($database)
-                    AND lower(table_schema) = lower($schema)
-                  WHEN $schema IS NOT NULL
-                  THEN lower(table_schema) = lower($schema)
-                      AND table_catalog IN (current_catalog(), 'temp')
-                    OR lower(table_catalog) = lower($schema) AND table_schema = 'main'
-                  ELSE table_catalog = current_catalog() AND table_schema = current_schema()
-                    OR table_catalog = 'temp' END
-                ORDER BY table_catalog = 'temp' DESC
-                """,
-                {
-                    "name": parts[-1],
-                    "schema": parts[-2] if len(parts) > 1 else None,
-                    "database": parts[-3] if len(parts) > 2 else None,
-                },
+                "SELECT table_catalog, table_schema, table_name, table_type"
+                " FROM information_schema.tables WHERE lower(table_catalog) = lower(?)"
+                " AND lower(table_schema) = lower(?) AND lower(table_name) = lower(?)",
+                list(full),
             ).fetchall()
         if not rows:
             return None
@@ -269,8 +282,7 @@ class DuckDB(Session):
     @contextlib.contextmanager
     def destination(self, path: str | Path, *, replace: bool) -> Iterator[Callable[[str], int]]:
         if str(path) == "-":
-            sys.stdout.flush()
-            yield lambda select: self._copy(select, Path("/dev/stdout"), _COPY_OPTIONS[".csv"])
+            yield self._copy_to_stdout
             return
         target = Path(path)
         options = _COPY_OPTIONS[_suffix(target, _COPY_OPTIONS)]
@@ -280,6 +292,28 @@ class DuckDB(Session):
     def _copy(self, select: str, path: Path, options: str) -> int:
         self.execute(f"COPY (\n{select}\n) TO {text(str(path))} ({options})", f"writing {path}")
         return self._count()
+
+    def _copy_to_stdout(self, select: str) -> int:
+        # Through a pipe, as opening /dev/stdout would truncate a file that it was redirected to.
+        read_end, write_end = os.pipe()
+        broken: list[BaseException] = []
+
+        def forward() -> None:
+            with os.fdopen(read_end, "rb") as stream:
+                try:
+                    _write_out(stream)
+                except BaseException as bad:
+                    broken.append(bad)  # closing the stream then ends the COPY as well
+
+        forwarder = threading.Thread(target=forward, name="sqlkrp-stdout")
+        forwarder.start()
+        try:
+            return self._copy(select, Path(f"/dev/fd/{write_end}"), _COPY_OPTIONS[".csv"])
+        finally:
+            os.close(write_end)
+            forwarder.join()
+            if broken:
+                raise broken[0]
 
     def _count(self) -> int:
         """The rows that the last statement wrote."""
@@ -314,9 +348,23 @@ class RelationSource(TableSource):
         return rows[0]
 
 
+def _write_out(stream: BinaryIO) -> None:
+    """Copy a stream of UTF-8 text to standard output, whatever that is just now."""
+    sys.stdout.flush()
+    if hasattr(sys.stdout, "buffer"):
+        shutil.copyfileobj(stream, sys.stdout.buffer)
+    else:  # a text stream that somebody put in its place
+        shutil.copyfileobj(codecs.getreader("utf-8")(stream), sys.stdout)
+    sys.stdout.flush()
+
+
 def _file_relation(path: Path) -> str:
     reader = _READERS[_suffix(path, _READERS)]
-    return f"{reader}({text(str(path))})"
+    name = str(path)
+    if path.exists():
+        # This file, and not the others that its name would match as a pattern.
+        name = re.sub(r"[\[*?]", r"[\g<0>]", name)
+    return f"{reader}({text(name)})"
 
 
 def _suffix(path: Path, known: dict[str, str]) -> str:
@@ -343,9 +391,7 @@ def _first_line(bad: BaseException) -> str:
 
 @contextlib.contextmanager
 def _spill_folder() -> Iterator[str]:
-    remove_dead(Path(tempfile.gettempdir()), re.compile(rf"{_TEMPORARY_PREFIX}(\d+)-.*"))
-    folder = tempfile.mkdtemp(prefix=f"{_TEMPORARY_PREFIX}{os.getpid()}-")
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    parent = Path(tempfile.gettempdir())
+    remove_dead(parent, re.compile(r"sqlkrp-spill-(\d+)-\d+"))
+    with reserve(parent / f"sqlkrp-spill-{own_number()}") as folder:
+        yield str(folder)  # DuckDB creates it when there is something to spill

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,8 +37,8 @@ def read_input(
     session: Session, table: TableOrFile, long: Long | None, rows: TableOrFile | None
 ) -> Input:
     """Look at a table (or file): its columns, not its rows."""
-    name = str(table) if isinstance(table, (str, Path)) else ".".join(table)
     relation = session.relation(table)
+    name = _spoken(table)
     types = session.describe(relation, name)
     if long is None:
         if rows is not None:
@@ -51,9 +50,15 @@ def read_input(
     if rows is None:
         return Input(relation, types, name, LongInput(*long))
     keys = session.relation(rows)
-    key_types = session.describe(keys, str(rows))
-    match_columns([long[0]], key_types, where=str(rows))
+    key_types = session.describe(keys, _spoken(rows))
+    match_columns([long[0]], key_types, where=_spoken(rows))
     return Input(relation, types, name, LongInput(*long, keys=keys), key_types)
+
+
+def _spoken(table: TableOrFile) -> str:
+    """A table's name for messages, which are one line."""
+    name = ".".join(table) if isinstance(table, tuple) else str(table)
+    return name if name.isprintable() else repr(name)
 
 
 def finite_value(session: Session, column: str, dtype: str) -> tuple[str, str]:
@@ -81,7 +86,7 @@ class TableSource:
         name = dialect.cast.format(value="feature", type=dialect.text_type)
         rows = self._session.rows(
             f"SELECT {name} FROM (SELECT DISTINCT {feature} AS feature FROM {data.relation} "
-            f"WHERE {feature} IS NOT NULL) AS names ORDER BY feature",
+            f"WHERE {feature} IS NOT NULL) AS names ORDER BY feature ASC",
             "listing the features",
         )
         return dict.fromkeys(

@@ -63,21 +63,19 @@ def _sparse_inputs(session: Session, query: Query, long: LongInput) -> NDArray[A
     dialect = session.dialect
     key, feature = quote(long.row, dialect), quote(long.feature, dialect)
     name = dialect.cast.format(value=feature, type=dialect.text_type)
-    keys = session.rows(f"SELECT {key} FROM {long.keys}", "reading the sample")
+    ((count,),) = session.rows(f"SELECT COUNT(*) FROM {long.keys}", "reading the sample")
     entries = session.rows(
-        f"SELECT {key}, {name}, {_double(session, long.value)} FROM {query.relation}",
+        f"SELECT keys.place, {name}, {_double(session, long.value)} "
+        f"FROM {query.relation} AS entries "
+        f"JOIN (SELECT ROW_NUMBER() OVER () AS place, {key} AS row_key FROM {long.keys}) AS keys "
+        f"ON keys.row_key = entries.{key}",
         "reading the sample",
     )
     columns = {name: i for i, name in enumerate(query.program.prepare.columns)}
-    by_key: dict[Any, list[tuple[int, float]]] = {}
-    for row, name, value in entries:
+    inputs = np.zeros((count, len(columns)))
+    for place, name, value in entries:
         if name in columns:
-            number = np.nan if value is None else value
-            by_key.setdefault(row, []).append((columns[name], number))
-    inputs = np.zeros((len(keys), len(columns)))
-    for i, (row,) in enumerate(keys):
-        for column, number in by_key.get(row, ()):
-            inputs[i, column] = number
+            inputs[place - 1, columns[name]] = np.nan if value is None else value
     return inputs
 
 

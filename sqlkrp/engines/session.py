@@ -51,6 +51,14 @@ class Session(ABC):
         """The kind of a column of this type: FLOAT32, NUMBER, or the type's name."""
 
     @abstractmethod
+    def reads(self, relation: str) -> set[str]:
+        """The bare names of the tables that a relation reads, through views, in lower case."""
+
+    @abstractmethod
+    def full_name(self, table: TableName) -> tuple[str, ...]:
+        """The name that a table of this name would be created under."""
+
+    @abstractmethod
     def find(self, table: TableName) -> tuple[tuple[str, ...], str] | None:
         """The full name of a table or view, and which it is; None if there is none."""
 

@@ -16,7 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqlkrp.errors import ColumnError, NotFittedError, ParameterError
-from sqlkrp.maps.source import FLOAT32, NUMBER, Source, Statistics, as_source, to_floats
+from sqlkrp.maps.source import (
+    FLOAT32,
+    NUMBER,
+    Source,
+    Statistics,
+    as_source,
+    is_table,
+    to_array,
+    to_floats,
+)
 from sqlkrp.pools import generator
 from sqlkrp.stages import Prepare, Program, Stage
 
@@ -45,6 +54,8 @@ class Map:
     random_state: int | None
 
     program_: Program
+    parameters_: dict[str, Any]
+    """The parameters that the program was drawn with; later ``set_params`` do not change them."""
     seed_: int
     left_out_: dict[str, str]
 
@@ -120,6 +131,8 @@ class Map:
         """
         self._check_common()
         self.check()
+        exclude, keep = name_list("exclude", exclude), name_list("keep", keep)
+        include = None if include is None else name_list("include", include)
         described = as_source(source)
         kinds = described.kinds
         columns, left_out = _choose_columns(kinds, include, exclude, keep)
@@ -132,6 +145,7 @@ class Map:
         stages = self.draw(prepare.n_outputs, generator(seed))
         names = tuple(f"{self.prefix}_{i}" for i in range(stages[-1].n_outputs))
         self.program_ = Program((prepare, *stages), names)
+        self.parameters_ = self.get_params()
         self.seed_ = seed
         self.left_out_ = left_out
         return self
@@ -147,13 +161,13 @@ class Map:
         fill, shift, scale = np.zeros(d), np.zeros(d), np.ones(d)
         if self.nulls == "mean" or self.scaling in ("standard", "minmax"):
             moments = source.statistics(columns)
-            _require_values(columns, moments)
+            _require_values(columns, moments, dtype)
             if self.nulls == "mean":
                 fill = moments.mean
             if self.scaling == "standard":
-                shift, scale = moments.mean, _inverse(moments.std)
+                shift, scale = moments.mean, _inverse(moments, moments.std)
             elif self.scaling == "minmax":
-                shift, scale = moments.min, _inverse(moments.max - moments.min)
+                shift, scale = moments.min, _inverse(moments, moments.max - moments.min)
         return Prepare(
             columns=tuple(columns),
             fill=fill.astype(dtype),
@@ -174,7 +188,7 @@ class Map:
         Returns an array, or a DataFrame after ``set_output(transform="pandas")``.
         """
         features = self.program.apply(self.inputs(X))
-        if getattr(self, "_output", "default") == "pandas":
+        if self._output == "pandas":
             import pandas
 
             index = X.index if hasattr(X, "index") else None
@@ -188,17 +202,22 @@ class Map:
     def inputs(self, X: Any) -> NDArray[Any]:
         """The input columns of ``X`` as one array, before Prepare."""
         prepare = self.program.prepare
-        if hasattr(X, "columns") or isinstance(X, Mapping):
+        if is_table(X):
             names = list(X.columns) if hasattr(X, "columns") else list(X)
             match_columns(prepare.columns, names)
-            return np.column_stack([to_floats(X[name]) for name in prepare.columns])
-        table = np.asarray(X)
+            return np.column_stack([to_floats(name, X[name]) for name in prepare.columns])
+        if hasattr(X, "columns"):
+            raise ParameterError(
+                f"transform computes in NumPy and was given a {type(X).__name__}: give a DataFrame "
+                "or an array, or compute in the database with db.relation or db.create"
+            )
+        table = to_array(X)
         if table.ndim != 2 or table.shape[1] != len(prepare.columns):
             raise ColumnError(
                 f"expected {len(prepare.columns)} columns, got an array of shape {table.shape}: "
                 "give the columns the map was fitted to, in that order"
             )
-        return table
+        return to_floats("an array", table)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The names of the features."""
@@ -207,8 +226,15 @@ class Map:
     def set_output(self: SomeMap, *, transform: str | None = None) -> SomeMap:
         """Choose what ``transform`` returns: ``"default"`` (an array) or ``"pandas"``."""
         if transform is not None:
-            self._output = choose("transform", transform, ("default", "pandas"))
+            choose("transform", transform, ("default", "pandas"))
+            # scikit-learn's own name, so that its clone() copies the setting.
+            self._sklearn_output_config = {"transform": transform}
         return self
+
+    @property
+    def _output(self) -> str:
+        config: dict[str, str] = getattr(self, "_sklearn_output_config", {})
+        return config.get("transform", "default")
 
     @property
     def program(self) -> Program:
@@ -279,11 +305,10 @@ def _listed(allowed: Sequence[Any]) -> str:
 
 def _choose_columns(
     kinds: Mapping[str, str],
-    include: Iterable[str] | None,
-    exclude: Iterable[str],
-    keep: Iterable[str],
+    include: Sequence[str] | None,
+    exclude: Sequence[str],
+    keep: Sequence[str],
 ) -> tuple[list[str], dict[str, str]]:
-    exclude, keep = list(exclude), list(keep)
     match_columns([*exclude, *keep], kinds)
     usable = {name for name, kind in kinds.items() if kind in (FLOAT32, NUMBER)}
     if include is not None:
@@ -317,20 +342,34 @@ def _seed(random_state: Any) -> int:
     return whole("random_state", random_state, at_least=0)
 
 
-def _require_values(columns: Sequence[str], moments: Statistics) -> None:
+def _require_values(columns: Sequence[str], moments: Statistics, dtype: str) -> None:
     empty = [name for name, count in zip(columns, moments.count, strict=True) if not count]
     if empty:
         raise ColumnError(
             f"column {empty[0]!r} holds no value to compute its mean or range from: exclude it"
         )
-    finite = np.isfinite(moments.mean) & np.isfinite(moments.std)
-    if not finite.all():
-        name = columns[int(np.flatnonzero(~finite)[0])]
-        raise ColumnError(f"the mean of column {name!r} overflows: rescale it in a view first")
+    with np.errstate(over="ignore"):
+        spread = moments.max - moments.min
+    smallest, largest = np.finfo(dtype).tiny, np.finfo(dtype).max
+    fits = np.isfinite(moments.mean) & np.isfinite(moments.std) & (spread < largest)
+    fits &= (moments.std > smallest) | (spread == 0)
+    if not fits.all():
+        name = columns[int(np.flatnonzero(~fits)[0])]
+        raise ColumnError(
+            f"the range of column {name!r} is too large or too small for {dtype}: "
+            "rescale it in a view first"
+        )
 
 
-def _inverse(spread: NDArray[np.float64]) -> NDArray[np.float64]:
-    # A constant column has no spread; like scikit-learn, leave it as it is after the shift. The
-    # threshold (a denormal spread whose inverse overflows) counts as constant, too.
-    usable = spread > np.finfo(np.float64).tiny
-    return np.where(usable, 1.0 / np.where(usable, spread, 1.0), 1.0)
+def _inverse(moments: Statistics, spread: NDArray[np.float64]) -> NDArray[np.float64]:
+    # A constant column has no spread (its computed deviation may be 1e-17 instead of 0): like
+    # scikit-learn, leave it as it is after the shift.
+    varies = moments.max > moments.min
+    return np.where(varies, 1.0 / np.where(varies, spread, 1.0), 1.0)
+
+
+def name_list(what: str, names: Iterable[str]) -> list[str]:
+    """Column names as a list; one text is an error, not a list of its letters."""
+    if isinstance(names, str):
+        raise ParameterError(f"{what}={names!r} is one text: give a list of column names")
+    return list(names)

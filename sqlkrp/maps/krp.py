@@ -15,6 +15,8 @@ from sqlkrp.stages import Butterflies, Scale, SignedSums, Stage, SumOfProducts, 
 __all__ = ["KRP"]
 
 _AUTO_IID_HYPERPLANES = 1000
+# Constants beyond this (or its inverse) would overflow even in single precision.
+_LARGEST = 1e38
 
 
 class KRP(Map):
@@ -113,14 +115,26 @@ class KRP(Map):
 
     def constant(self) -> float | None:
         # (gamma <x,y> + c0)^g = gamma^g (<x,y> + c0/gamma)^g: one more column, equal in all rows.
-        return math.sqrt(self.coef0 / self.gamma) if self.coef0 else None
+        constant = math.sqrt(self.coef0 / self.gamma) if self.coef0 else None
+        if constant is not None and not 0 < constant < _LARGEST:
+            raise ParameterError(
+                f"coef0={self.coef0!r} and gamma={self.gamma!r} are too far apart: "
+                "use values of which neither dwarfs the other"
+            )
+        return constant
 
     def draw(self, n_inputs: int, rng: np.random.Generator) -> list[Stage]:
         projection, products, variance = _POOLS[self.pool](self, n_inputs, rng)
         # The variance of a hyperplane's entries, 1/t, 1/k and gamma: all delayed to here.
         delayed = math.sqrt(self.n_terms * self.n_components)
+        logarithm = math.log(variance * self.gamma) * self.degree / 2 - math.log(delayed)
+        if abs(logarithm) > math.log(_LARGEST):
+            raise ParameterError(
+                f"gamma={self.gamma!r} to the power degree/2={self.degree / 2:g} leaves the range "
+                "of numbers: use a gamma nearer to 1, or a smaller degree"
+            )
         scale = (variance * self.gamma) ** (self.degree / 2) / delayed
-        return [projection, products, Scale(n_inputs=self.n_components, constant=scale)]
+        return [projection, products, Scale(n_inputs=products.n_outputs, constant=scale)]
 
     @property
     def slots(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,7 +11,18 @@ from numpy.typing import NDArray
 
 from sqlkrp.errors import ColumnError, ParameterError
 
-__all__ = ["FLOAT32", "NUMBER", "ArraySource", "NamesSource", "Source", "Statistics", "as_source"]
+__all__ = [
+    "FLOAT32",
+    "NUMBER",
+    "ArraySource",
+    "NamesSource",
+    "Source",
+    "Statistics",
+    "as_source",
+    "is_table",
+    "to_array",
+    "to_floats",
+]
 
 #: The kinds of columns. Any other kind is left out, and its text says why.
 FLOAT32 = "float32"
@@ -59,22 +70,23 @@ class ArraySource:
     """A two-dimensional array (columns x0, x1, ...) or a pandas DataFrame."""
 
     def __init__(self, data: Any) -> None:
-        if hasattr(data, "columns"):
-            self._columns = {name: data[name] for name in _text_names(data.columns)}
+        if is_table(data):
+            names = data.columns if hasattr(data, "columns") else data
+            self._columns = {name: data[name] for name in _text_names(names)}
         else:
-            table = np.asarray(data)
+            table = to_array(data)
             if table.ndim != 2:
                 raise ParameterError(
                     f"expected a table of rows and columns, got {table.ndim} dimension(s): "
                     "reshape it to (rows, columns)"
                 )
             self._columns = {f"x{i}": table[:, i] for i in range(table.shape[1])}
-        self.kinds = {name: _kind(column.dtype) for name, column in self._columns.items()}
+        self.kinds = {name: _kind(_dtype(column)) for name, column in self._columns.items()}
 
     def statistics(self, columns: Sequence[str]) -> Statistics:
         rows = []
         for name in columns:
-            values = to_floats(self._columns[name])
+            values = to_floats(name, self._columns[name])
             values = values[np.isfinite(values)]
             rows.append((len(values), *_moments(values)))
         count, *moments_of = (np.array(column) for column in zip(*rows, strict=True))
@@ -103,12 +115,35 @@ def as_source(data: Any) -> Source:
     return ArraySource(data)
 
 
-def to_floats(column: Any) -> NDArray[np.float64]:
-    """One column as doubles, with NaN for what is missing (also pandas' nullable types)."""
+def is_table(data: Any) -> bool:
+    """Whether this has named columns of values: a DataFrame, or a mapping of arrays."""
+    return isinstance(data, Mapping) or (hasattr(data, "columns") and hasattr(data, "to_numpy"))
+
+
+def to_array(data: Any) -> NDArray[Any]:
+    """A table without names as an array; masked entries are missing."""
+    if isinstance(data, np.ma.MaskedArray):
+        return np.ma.filled(data.astype("float64"), np.nan)
+    return np.asarray(data)
+
+
+def to_floats(name: str, column: Any) -> NDArray[np.float64]:
+    """Values as doubles, with NaN for what is missing (also in pandas' nullable types)."""
+    kind = _kind(_dtype(column))
+    if kind not in (FLOAT32, NUMBER):
+        raise ColumnError(
+            f"column {name!r} is of type {kind}, and the map was drawn for a number there: cast it"
+            if name != "an array"
+            else f"the array is of type {kind}: give numbers"
+        )
     if hasattr(column, "to_numpy"):
         floats: NDArray[np.float64] = column.to_numpy(dtype="float64", na_value=np.nan)
         return floats
-    return np.asarray(column, dtype="float64")
+    return to_array(column).astype("float64")
+
+
+def _dtype(column: Any) -> Any:
+    return column.dtype if hasattr(column, "dtype") else np.asarray(column).dtype
 
 
 def _text_names(names: Any) -> list[str]:
@@ -122,7 +157,8 @@ def _text_names(names: Any) -> list[str]:
 
 
 def _kind(dtype: Any) -> str:
-    # pandas' nullable types (Int64, Float32, boolean) carry NumPy's letter in .kind as well.
+    # pandas' nullable and Arrow types (Int64, Float32, boolean) carry NumPy's letter in .kind.
     if getattr(dtype, "kind", "O") not in "biuf" or str(dtype) == "category":
         return str(dtype)
-    return FLOAT32 if str(dtype).lower().startswith("float32") else NUMBER
+    single = str(dtype).lower().startswith("float32") or str(dtype) == "float[pyarrow]"
+    return FLOAT32 if single else NUMBER

@@ -47,7 +47,9 @@ def table_name(table: TableName) -> tuple[str, ...]:
             raise ParameterError(f"{table!r} is no table name: give a tuple of texts")
         return table
     if not isinstance(table, str):
-        raise ParameterError(f"{table!r} is no table name: give a text, or a tuple of exact parts")
+        raise ParameterError(
+            f"a {type(table).__name__} is no table name: give a text, or a tuple of exact parts"
+        )
     parts, place = [], 0
     while True:
         match = _PART.match(table, place)

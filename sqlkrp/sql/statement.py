@@ -34,6 +34,8 @@ class Query:
     stage: str = "features"
     output: str = "columns"
     long: LongInput | None = None
+    token: str = ""
+    """In the names of this statement's side tables, if they must be its own."""
     guard: bool = True
     """Whether the statement itself stops at a missing value under ``nulls="error"``."""
 
@@ -45,6 +47,8 @@ class Statement:
     text: str
     form: str
     columns: tuple[str, ...]
+    n_kept: int
+    """How many of the columns are handed on; the others are features."""
     side_tables: dict[str, Table] = field(default_factory=dict)
 
 
@@ -67,18 +71,20 @@ def write(query: Query, dialect: Dialect) -> Statement:
     _check(query)
     program = query.program if query.stage == "features" else query.program.projection()
     array = query.array_name if query.output == "array" else None
-    columns = _output_columns(query, program, array)
-    require_distinct(program.prepare.columns, "input column", dialect)
+    kept = (*(() if query.long is None else (query.long.row,)), *query.keep)
+    columns = (*kept, *(program.names if array is None else (array,)))
+    if query.long is None:  # else they are data, not names
+        require_distinct(program.prepare.columns, "input column", dialect)
     require_distinct(columns, "output column", dialect)
+    # The bare projection is columns, casts, + and - only: it has no room for a guard.
+    guard = query.guard and query.stage == "features"
     form, _ = choose_form(program, query.form, dialect)
     if query.long is not None:
         form = "tables"
     if form == "wide":
-        select = wide_select(
-            program, query.relation, query.keep, dialect, array=array, guard=query.guard
-        )
-        return Statement(_head(query, form) + select, form, columns)
-    side = side_tables(program, query.digest)
+        select = wide_select(program, query.relation, query.keep, dialect, array=array, guard=guard)
+        return Statement(_head(query, form) + select, form, columns, len(kept))
+    side = side_tables(program, query.digest, query.token)
     names = {key: quote(full, dialect) for key, (full, _) in side.items()}
     select = tables_select(
         program,
@@ -87,10 +93,10 @@ def write(query: Query, dialect: Dialect) -> Statement:
         dialect,
         names,
         array=array,
-        guard=query.guard,
+        guard=guard,
         long=query.long,
     )
-    return Statement(_head(query, form) + select, form, columns, dict(side.values()))
+    return Statement(_head(query, form) + select, form, columns, len(kept), dict(side.values()))
 
 
 def _check(query: Query) -> None:
@@ -110,12 +116,6 @@ def _check(query: Query) -> None:
         raise ParameterError(
             f"columns to keep ({', '.join(query.keep)}) come from a table of rows: name it"
         )
-
-
-def _output_columns(query: Query, program: Program, array: str | None) -> tuple[str, ...]:
-    outputs = program.names if array is None else (array,)
-    key = () if query.long is None else (query.long.row,)
-    return (*key, *query.keep, *outputs)
 
 
 def _head(query: Query, form: str) -> str:

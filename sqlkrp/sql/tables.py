@@ -44,13 +44,18 @@ class LongInput:
     """SQL of a relation with one row for each row of the answer, in a column named as ``row``."""
 
 
-def side_tables(program: Program, digest: str) -> dict[tuple[int, str], tuple[str, Table]]:
-    """The tables to load for a program: (stage, name in its template) to (full name, columns)."""
+def side_tables(
+    program: Program, digest: str, token: str = ""
+) -> dict[tuple[int, str], tuple[str, Table]]:
+    """The tables to load for a program: (stage, name in its template) to (full name, columns).
+
+    Full names begin with the map's digest; ``token`` tells apart those of two statements.
+    """
     tables: dict[tuple[int, str], tuple[str, Table]] = {}
     for position, stage in enumerate(program.stages):
         for name, columns in stage.tables().items():
             again = sum(known == name for _, known in tables)
-            full = f"{digest[:12]}_{name}" + (f"_{again + 1}" if again else "")
+            full = f"{digest[:12]}_{token}{name}" + (f"_{again + 1}" if again else "")
             tables[position, name] = full, columns
     return tables
 
@@ -80,7 +85,8 @@ def tables_select(
 
     ``names`` are the side tables by (stage, name), as SQL.
     """
-    chain = _Chain(dialect, program.prepare.dtype, names)
+    taken = {relation.lower(), ((long and long.keys) or "").lower()}
+    chain = _Chain(dialect, program.prepare.dtype, names, taken)
     kept = [f"{quote(name, dialect)} AS k{i}" for i, name in enumerate(keep)]
     if long is None:
         _dense_entries(chain, program.prepare, relation, kept)
@@ -95,7 +101,7 @@ def tables_select(
         selected.insert(0, f"source.row_key AS {quote(long.row, dialect)}")
     final = chain.bind(
         "collect",
-        {"source": "source", "inputs": ""},
+        {"source": chain.source, "inputs": chain.current},
         {"kept": selected, "outputs": _outputs(program, array, chain)},
     )
     return chain.text(final)
@@ -108,10 +114,13 @@ class _Chain:
     dialect: Dialect
     dtype: str
     side: Mapping[tuple[int, str], str]
+    taken: set[str]
+    """The user's relations: a step of such a name would hide it from the steps after it."""
     steps: list[tuple[str, str]] = field(default_factory=list)
     reads: Counter[str] = field(default_factory=Counter)
     current: str = ""
-    complete: str = "source"
+    source: str = ""
+    complete: str = ""
 
     @property
     def type(self) -> str:
@@ -124,23 +133,12 @@ class _Chain:
         template: str,
         relations: Mapping[str, str],
         values: Mapping[str, str | Sequence[str]] | None = None,
-    ) -> None:
-        """One more step; a relation named ``inputs`` is the last step."""
-        self.steps.append((name, self.bind(template, relations, values)))
-
-    def bind(
-        self,
-        template: str,
-        relations: Mapping[str, str],
-        values: Mapping[str, str | Sequence[str]] | None = None,
     ) -> str:
-        """A template's text; how often it reads each relation is counted."""
-        relations = {
-            role: self.current if role == "inputs" else sql for role, sql in relations.items()
-        }
-        for role, times in relations_of(template).items():
-            self.reads[relations[role]] += times
-        return bind(template, self.dialect, relations, values)
+        """One more step; the name it really got."""
+        while quote(name, self.dialect) in self.taken:
+            name += "_"
+        self.steps.append((name, self.bind(template, relations, values)))
+        return name
 
     def then(
         self,
@@ -149,12 +147,22 @@ class _Chain:
         relations: Mapping[str, str],
         values: Mapping[str, str | Sequence[str]] | None = None,
     ) -> None:
-        """The same, and the next step reads from this one."""
-        self.add(name, template, {"inputs": "", **relations}, values)
-        self.current = name
+        """The same on the inputs so far; the next step reads from this one."""
+        self.current = self.add(name, template, {"inputs": self.current, **relations}, values)
+
+    def bind(
+        self,
+        template: str,
+        relations: Mapping[str, str],
+        values: Mapping[str, str | Sequence[str]] | None = None,
+    ) -> str:
+        """A template's text; how often it reads each relation is counted."""
+        for role, times in relations_of(template).items():
+            self.reads[relations[role]] += times
+        return bind(template, self.dialect, relations, values)
 
     def double(self, value: float) -> str:
-        """A number to calculate with: sums are doubles in every engine."""
+        """A number to calculate with: this form adds in double precision."""
         return number(value, "float64", self.dialect)
 
     def text(self, final: str) -> str:
@@ -175,33 +183,34 @@ def _dense_entries(chain: _Chain, prepare: Prepare, relation: str, kept: list[st
     ]
     inputs = [f"x{i}" for i in range(len(soft))]
     casts = [f"{value} AS {name}" for value, name in zip(soft, inputs, strict=True)]
-    chain.add("source", "number_rows", {"source": relation}, {"kept": kept, "inputs": casts})
+    numbered = {"kept": kept, "inputs": casts}
+    chain.source = chain.add("source", "number_rows", {"source": relation}, numbered)
+    chain.complete = chain.source
     lists = {"features": f"RANGE({len(soft)})", "inputs": f"[{', '.join(inputs)}]"}
-    chain.add("entries", "unpivot", {"source": "source"}, lists)
-    chain.current = "entries"
+    chain.current = chain.add("entries", "unpivot", {"source": chain.source}, lists)
 
 
 def _sparse_entries(chain: _Chain, relation: str, long: LongInput, kept: list[str]) -> None:
     dialect = chain.dialect
     if long.keys is None:
         key = {"key": quote(long.row, dialect)}
-        chain.add("source", "distinct_keys", {"entries": relation}, key)
+        chain.source = chain.add("source", "distinct_keys", {"entries": relation}, key)
     else:
         keys: dict[str, str | Sequence[str]] = {"key": quote(long.row, dialect), "kept": kept}
-        chain.add("source", "number_keys", {"keys": long.keys}, keys)
+        chain.source = chain.add("source", "number_keys", {"keys": long.keys}, keys)
+    chain.complete = chain.source
     entry = {
         role: f"entries.{quote(name, dialect)}"
         for role, name in (("key", long.row), ("name", long.feature), ("value", long.value))
     }
     name = dialect.cast.format(value=entry["name"], type=dialect.text_type)
     value = dialect.soft_cast.format(value=entry["value"], type=chain.type)
-    chain.add(
+    chain.current = chain.add(
         "entries",
         "match_entries",
-        {"entries": relation, "source": "source", "columns": chain.side[0, "columns"]},
+        {"entries": relation, "source": chain.source, "columns": chain.side[0, "columns"]},
         {"key": entry["key"], "name": name, "value": value},
     )
-    chain.current = "entries"
 
 
 def _require_zero_stays_zero(prepare: Prepare) -> None:
@@ -225,9 +234,9 @@ def _prepare(chain: _Chain, prepare: Prepare, guard: bool) -> None:
     columns = {"columns": chain.side[0, "columns"]}
     chain.then("prepared", "prepare", columns, {"missing": missing})
     if prepare.nulls == "propagate":
-        chain.add("complete", "complete_rows", {"source": "source", "inputs": ""})
-        chain.complete = "complete"
-        chain.then("kept_rows", "only_complete", {"complete": "complete"})
+        rows = {"source": chain.source, "inputs": chain.current}
+        chain.complete = chain.add("complete", "complete_rows", rows)
+        chain.then("kept_rows", "only_complete", {"complete": chain.complete})
     if prepare.unit_length:
         chain.then("directions", "unit_length", {})
     if prepare.constant is not None:

@@ -78,6 +78,8 @@ class _Writer:
     levels: list[list[str]] = field(default_factory=list)
     carried: list[str] = field(default_factory=list)
     carry_sources: list[str] = field(default_factory=list)
+    complete: str = ""
+    """A column that is NULL in rows without features; empty where there are no such rows."""
 
     @property
     def type(self) -> str:
@@ -87,6 +89,11 @@ class _Writer:
     def literal(self, value: float) -> str:
         """A number of that type."""
         return number(value, self.dtype, self.dialect)
+
+    def zero(self) -> str:
+        """The sum of nothing: 0, but NULL in a row without features."""
+        zero = self.literal(0.0)
+        return f"CASE WHEN {self.complete} IS NOT NULL THEN {zero} END" if self.complete else zero
 
     def cast(self, value: str) -> str:
         """A cast to that type."""
@@ -142,8 +149,12 @@ def _prepare(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
         for value, shift, scale in zip(values, stage.shift, stage.scale, strict=True)
     ]
     if stage.unit_length:
-        return _unit_length(values, constant, writer)
-    return writer.named([*values, *constant], "x")
+        values = _unit_length(values, constant, writer)
+    else:
+        values = writer.named([*values, *constant], "x")
+    if stage.nulls == "propagate":
+        writer.complete = values[0]
+    return values
 
 
 def _instead_of_missing(stage: Prepare, writer: _Writer) -> list[str]:
@@ -202,7 +213,7 @@ def _butterflies(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
     while half < stage.block_size:
         places = _butterfly_layer(places, half, layer, writer)
         half, layer = 2 * half, layer + 1
-    zero = writer.literal(0.0)
+    zero = writer.zero()
     outputs = [
         zero if place is None else f"-{place.column}" if place.negative else place.column
         for place in places
@@ -293,7 +304,7 @@ _WRITERS: dict[type[Stage], Callable[[Any, list[str], _Writer], list[str]]] = {
 def _difference(plus: Sequence[str], minus: Sequence[str], writer: _Writer) -> str:
     """Sum of ``plus`` minus sum of ``minus``, balanced; the constant 0 when both are empty."""
     if not plus and not minus:
-        return writer.literal(0.0)
+        return writer.zero()
     if not minus:
         return _balanced(plus, " + ")
     if not plus:
