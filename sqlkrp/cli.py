@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -17,7 +18,7 @@ from sqlkrp import report
 from sqlkrp.api import KRP, FeatureMap, load
 from sqlkrp.engines import Database, connect
 from sqlkrp.errors import ParameterError, SqlkrpError
-from sqlkrp.files import require_free
+from sqlkrp.files import require_free, require_other_file
 from sqlkrp.sql.dialects import DIALECTS
 from sqlkrp.sql.statement import FORMS, OUTPUTS, STAGES, Statement
 from sqlkrp.version import __version__
@@ -42,6 +43,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except BrokenPipeError:
         return _reader_went_away()
+    except UnicodeEncodeError as bad:
+        told = f"standard output cannot show {bad.object[bad.start]!r} in {bad.encoding}"
+        print(
+            f"sqlkrp: {told}: set PYTHONIOENCODING=utf-8".encode("ascii", "replace").decode(),
+            file=sys.stderr,
+        )
+        return 2
     except (OSError, MemoryError) as bad:
         where = f" {bad.filename!r}" if isinstance(bad, OSError) and bad.filename else ""
         what = getattr(bad, "strerror", None) or str(bad) or "out of memory: ask for less"
@@ -73,6 +81,8 @@ def _featurize(given: argparse.Namespace) -> int:
     _require_new([map_path] if map_path else [], given.force)
     if map_path and Path(map_path).absolute() == Path(given.to).absolute():
         raise ParameterError(f"--map and --to are both {map_path!r}: give the map another name")
+    if map_path:
+        require_other_file(Path(map_path), given.source)
     with _open(given, given.source) as database:
         table = _table(given, given.source)
         fitted = _draw_map(given, database, table)
@@ -94,12 +104,12 @@ def _featurize(given: argparse.Namespace) -> int:
     *kept, first, last = _kept_and_features(run.statement)
     names = f"{first} ... {last}" if first != last else first
     count = len(run.statement.columns) - len(kept)
-    outputs = "".join(f"{name} + " for name in kept) + f"{count:,} columns {names}"
+    outputs = "".join(f"{name} + " for name in kept) + f"{_counted(count, 'column')} {names}"
     digest = f"digest {known['digest'][:12]}, seed {known['seed']}"
     _say(
         given,
         [
-            ("wrote", f"{given.to}: {run.rows:,} rows of {outputs}"),
+            ("wrote", f"{given.to}: {_counted(run.rows, 'row')} of {outputs}"),
             ("map", f"{map_path or 'not saved (give --map FILE)'} ({digest})"),
             ("columns", _columns_used(known)),
             (
@@ -169,8 +179,8 @@ def _run(given: argparse.Namespace) -> int:
             long=given.long,
             rows=_rows(given),
         )
-    what = "a view" if run.rows is None else f"{run.rows:,} rows"
-    form = f"{len(run.statement.columns):,} columns, {run.statement.form} form"
+    what = "a view" if run.rows is None else _counted(run.rows, "row")
+    form = f"{_counted(len(run.statement.columns), 'column')}, {run.statement.form} form"
     _say(given, [("created", f"{given.into}: {what}, {form}"), ("map", fitted.digest_[:12])])
     return 0
 
@@ -190,11 +200,9 @@ def _export(given: argparse.Namespace) -> int:
             long=given.long,
             rows=_rows(given),
         )
-    form = f"{len(run.statement.columns):,} columns, {run.statement.form} form"
-    _say(
-        given,
-        [("wrote", f"{given.to}: {run.rows:,} rows, {form}"), ("map", fitted.digest_[:12])],
-    )
+    form = f"{_counted(len(run.statement.columns), 'column')}, {run.statement.form} form"
+    wrote = f"{given.to}: {_counted(run.rows, 'row')}, {form}"
+    _say(given, [("wrote", wrote), ("map", fitted.digest_[:12])])
     return 0
 
 
@@ -292,9 +300,9 @@ def _rows(given: argparse.Namespace) -> Any:
 
 def _require_new(paths: Sequence[str], force: bool) -> None:
     # Before the work, not after it.
-    for path in paths:
-        if not force:
-            require_free(Path(path))
+    for path in map(Path, paths):
+        if not force and not path.is_dir():
+            require_free(path)
 
 
 def _kept_and_features(statement: Statement) -> list[str]:
@@ -305,10 +313,12 @@ def _kept_and_features(statement: Statement) -> list[str]:
 
 def _map_beside(target: str) -> str:
     path = Path(target)
-    stem = path.name
-    for suffix in (".gz", ".csv", ".parquet"):
-        stem = stem.removesuffix(suffix)
-    return str(path.with_name(f"{stem}.map.json"))
+    stem = re.sub(r"\.(csv|csv\.gz|parquet)$", "", path.name, flags=re.IGNORECASE)
+    return str(path.parent / f"{stem}.map.json")
+
+
+def _counted(count: int | None, what: str) -> str:
+    return f"{count:,} {what}" + ("" if count == 1 else "s")
 
 
 def _columns_used(known: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ A process that is killed leaves its temporary behind. Its name says whose it was
 from __future__ import annotations
 
 import contextlib
+import glob
 import hashlib
 import itertools
 import os
@@ -17,7 +18,15 @@ from pathlib import Path
 
 from sqlkrp.errors import ParameterError, TargetExistsError
 
-__all__ = ["own_number", "remove_dead", "require_free", "reserve", "write_folder", "write_whole"]
+__all__ = [
+    "own_number",
+    "remove_dead",
+    "require_free",
+    "require_other_file",
+    "reserve",
+    "write_folder",
+    "write_whole",
+]
 
 _count = itertools.count()
 # What this process is writing just now; anything else that bears its number is a leftover of an
@@ -28,8 +37,10 @@ _in_use: set[Path] = set()
 @contextlib.contextmanager
 def write_whole(target: Path, *, replace: bool) -> Iterator[Path]:
     """A path to write a file to; it becomes ``target`` if the block ends well, else is removed."""
-    if target.is_dir():
+    if target.is_dir() or not target.name:
         raise ParameterError(f"{str(target)!r} is a folder: give the name of a file in it")
+    if target.exists() and not target.is_file():
+        raise ParameterError(f"{str(target)!r} is no ordinary file: give the name of one")
     if not replace:
         require_free(target)
     with _part(target) as part:
@@ -107,6 +118,13 @@ def require_free(target: Path) -> None:
             f"{str(target)!r} exists already: choose another name, or replace it (--force, "
             "or replace=True)"
         )
+
+
+def require_other_file(target: Path, source: str | Path) -> None:
+    """Raise ParameterError if writing to ``target`` would overwrite a file that is read."""
+    read = [str(source), *glob.glob(str(source), recursive=True)]
+    if target.exists() and any(os.path.exists(one) and target.samefile(one) for one in read):
+        raise ParameterError(f"{str(target)!r} is read by this: write to another file")
 
 
 def _publish_new(part: Path, target: Path) -> None:

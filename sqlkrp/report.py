@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sqlkrp.api import FeatureMap
+from sqlkrp.errors import ColumnError
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.sql.statement import choose_form
 from sqlkrp.stages import Projection
@@ -14,6 +15,7 @@ from sqlkrp.verification import Verification
 __all__ = ["aligned", "facts", "left_out_text", "map_lines", "verification_lines"]
 
 _SHOWN_FEATURES = 10
+_ONLY_LONG = "for (row, feature, value) input only: some names cannot be columns side by side"
 
 
 def facts(fitted: FeatureMap) -> dict[str, Any]:
@@ -21,7 +23,6 @@ def facts(fitted: FeatureMap) -> dict[str, Any]:
     program = fitted.program
     form, why = choose_form(program, "auto", dialect("duckdb"))
     projection = next(stage for stage in program.stages if isinstance(stage, Projection))
-    statement = fitted.statement("source_table")
     return {
         "map": type(fitted).__name__,
         "digest": fitted.digest_,
@@ -38,7 +39,7 @@ def facts(fitted: FeatureMap) -> dict[str, Any]:
         "products_a_row": program.products,
         "form": form,
         "form_because": why,
-        "sql_bytes": len(statement.text.encode()),
+        "sql_bytes": _sql_bytes(fitted),
     }
 
 
@@ -57,7 +58,7 @@ def map_lines(fitted: FeatureMap) -> list[str]:
             ("hyperplanes", _hyperplanes_text(known)),
             ("work a row", work_text(known)),
             ("form", f"{known['form']} ({known['form_because']})"),
-            ("SQL", f"{known['sql_bytes']:,} bytes"),
+            ("SQL", f"{known['sql_bytes']:,} bytes" if known["sql_bytes"] else _ONLY_LONG),
         ]
     )
 
@@ -97,6 +98,13 @@ def aligned(pairs: Sequence[tuple[str, str]]) -> list[str]:
     """Lines of label and text, the texts below each other."""
     width = max(len(label) for label, _ in pairs)
     return [f"{label:<{width}}  {value}" for label, value in pairs]
+
+
+def _sql_bytes(fitted: FeatureMap) -> int | None:
+    try:
+        return len(fitted.statement("source_table").text.encode())
+    except ColumnError:
+        return None
 
 
 def _hyperplanes_text(known: dict[str, Any]) -> str:

@@ -119,7 +119,7 @@ def test_the_report_counts_what_was_written(run_cli, tmp_path):
         "--to",
         "f.csv",
     )
-    assert "rows of label + 1 columns krp_0\n" in done.stdout
+    assert "rows of label + 1 column krp_0\n" in done.stdout
 
 
 def test_draw_reads_names_and_types_only(run_cli, tmp_path, warehouse):
@@ -302,7 +302,7 @@ def test_inspect_tells_all(run_cli, drawn):
         (["sql", "m.json", "--table", "t", "--rows", "k"], "belongs to (row, feature, value)"),
         (["draw", DIGITS, "-o", "x" * 300 + ".json"], "File name too long"),
         (["draw", DIGITS, "-o", "/proc/x.json"], "/proc/"),
-        (["draw", DIGITS, "-o", "n.json", "--components", "1" + "0" * 14], "llocate"),
+        (["draw", DIGITS, "-o", "n.json", "--components", "1" + "0" * 14], "less than 2^31"),
         (["draw", DIGITS, "-o", "n.json", "--degree", "99999"], "range of numbers"),
         (["featurize", DIGITS, "--to", "f.csv", "--hyperplanes", "x"], "'x' is neither a number"),
     ],
@@ -361,3 +361,91 @@ def test_progress_is_shown_on_a_terminal(tmp_path, warehouse):
     assert done.wait() == 0
     assert b"%" in seen
     assert b"\r" in seen
+
+
+# --- what was wrong once ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["wide", "tables"])
+@pytest.mark.parametrize("options", [(), ("--nulls", "zero"), ("--scaling", "minmax")])
+def test_numbers_of_a_csv_are_read_as_they_stand(run_cli, tmp_path, form, options):
+    # The first fraction stands far below what DuckDB looks at to find a column's type; and its
+    # optimizer moves casts into the CSV reader, which cannot read "true" as a number.
+    lines = ["a,b,flag", *["1,2,true"] * 30_000, "1,2.5,false", "1,1.7,true"]
+    (tmp_path / "f.csv").write_text("\n".join(lines) + "\n")
+    run_cli("featurize", "f.csv", "--components", 3, "--form", form, *options, "--to", "o.csv")
+    krp = sqlkrp.load(tmp_path / "o.map.json")
+    assert krp.feature_names_in_.tolist() == ["a", "b", "flag"]
+    expected = krp.transform(pd.read_csv(tmp_path / "f.csv"))
+    assert np.allclose(pd.read_csv(tmp_path / "o.csv"), expected, rtol=1e-9)
+
+
+def test_a_folder_s_name_is_no_column(run_cli, tmp_path):
+    (tmp_path / "year=2020").mkdir()
+    dyadic(3, 2).to_csv(tmp_path / "year=2020" / "p.csv", index=False)
+    run_cli("draw", "year=2020/p.csv", "-o", "m.json")
+    assert sqlkrp.load(tmp_path / "m.json").feature_names_in_.tolist() == ["c0", "c1"]
+
+
+def test_nothing_replaces_what_it_reads_or_what_is_no_file(run_cli, tmp_path, warehouse, drawn):
+    dyadic(3, 2).to_csv(tmp_path / "s.csv", index=False)
+    os.mkfifo(tmp_path / "fifo")
+    before = {p.name: p.stat().st_ino for p in tmp_path.iterdir()}
+    for arguments, message in (
+        (("featurize", "s.csv", "--to", "s.csv"), "is read by this"),
+        (("featurize", "s.csv", "--to", "o.csv", "--map", "s.csv"), "is read by this"),
+        (("featurize", "*.csv", "--to", "s.csv", "--map", "m2.json"), "is read by this"),
+        (("draw", "s.csv", "-o", "fifo"), "is no ordinary file"),
+        (("featurize", "s.csv", "--to", ""), "use one of"),
+        (("draw", "s.csv", "-o", "."), "is a folder"),
+    ):
+        assert message in run_cli(*arguments, "--force", code=2).stderr, arguments
+    run = ("run", "m.json", "--db", "s.csv", "--table", "s", "--into", "f")
+    assert "is no DuckDB database" in run_cli(*run, code=2).stderr
+    assert {p.name: p.stat().st_ino for p in tmp_path.iterdir()} == before
+
+
+def test_a_view_that_would_read_itself_is_not_created(run_cli, warehouse, drawn):
+    with duckdb.connect(str(warehouse)) as connection:
+        connection.execute("CREATE VIEW v AS FROM t; CREATE VIEW w AS FROM v")
+    options = ("--db", "w.duckdb", "--table", "w", "--into", "v", "--view", "--replace")
+    run_cli("run", "m.json", *options, code=2)
+    with duckdb.connect(str(warehouse)) as connection:
+        assert connection.execute("SELECT COUNT(id) FROM w").fetchone() == (50,)
+
+
+def test_words_as_features_and_keys_of_another_type(run_cli, tmp_path):
+    (tmp_path / "w.csv").write_text("r,f,v\n1,Word,2\n1,word,3\n2,,4\n2,Word,1\n")
+    (tmp_path / "rows.csv").write_text("r,title\n1,a\n2,b\n3,c\n")
+    done = run_cli(
+        "featurize", "w.csv", "--long", "r,f,v", "--rows", "rows.csv", "--keep", "title",
+        "--components", 5, "--to", "o.csv",
+    )  # fmt: skip
+    assert "3 rows of r + title + 5 columns krp_0 ... krp_4" in done.stdout
+    krp = sqlkrp.load(tmp_path / "o.map.json")
+    expected = krp.transform([[2.0, 3.0], [1.0, 0.0], [0.0, 0.0]])
+    assert np.allclose(pd.read_csv(tmp_path / "o.csv").iloc[:, 2:], expected, rtol=1e-9)
+    assert "input only" in run_cli("inspect", "o.map.json").stdout
+    run_cli("verify", "o.map.json", "--file", "w.csv", "--long", "r,f,v", "--rows", "rows.csv")
+    options = ("--long", "r,f,v", "--keep", "title", "--to", "p.csv")
+    assert "--rows" in run_cli("export", "o.map.json", "--file", "w.csv", *options, code=2).stderr
+
+
+def test_a_sample_larger_than_the_table_is_the_table(run_cli, warehouse, drawn):
+    options = ("--db", "w.duckdb", "--table", "t", "--sample", 10**9)
+    assert "on 50 rows" in run_cli("verify", "m.json", *options).stdout
+
+
+def test_what_the_terminal_cannot_show_is_said(run_cli, tmp_path):
+    dyadic(3, 2, names=["\u00e9", "b"]).to_csv(tmp_path / "s.csv", index=False)
+    run_cli("draw", "s.csv", "-o", "m.json")
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = run_cli("sql", "m.json", "--table", "t", code=2, env=environment)
+    assert "PYTHONIOENCODING" in done.stderr
+
+
+def test_a_full_disk_is_one_line(tmp_path, drawn):
+    command = f"{sys.executable} -m sqlkrp sql {drawn} --table t > /dev/full"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "sqlkrp: No space left on device\n"

@@ -148,10 +148,14 @@ def test_hostile_table_names_work_as_exact_parts(connection, form, name):
     assert np.allclose(found, krp.transform(frame), rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["", "a\0b"])
+@pytest.mark.parametrize("name", ["a\0b", "a\ud800"])
 def test_names_that_cannot_be_are_refused(name):
-    with pytest.raises(sqlkrp.errors.ColumnError, match="cannot be a name"):
+    with pytest.raises((sqlkrp.errors.ColumnError, sqlkrp.errors.MapFileError), match=r"name"):
         sqlkrp.KRP(2, 3).fit([name, "b"]).to_sql("t")
+    for names in ({"table": ""}, {"table": "t", "keep": [""]}):
+        with pytest.raises((sqlkrp.errors.ColumnError, sqlkrp.errors.ParameterError)):
+            sqlkrp.KRP(2, 3).fit(["a"]).to_sql(**names)
+    assert sqlkrp.KRP(2, 3).fit(["", "b"]).left_out_ == {"": "a name that is empty"}
 
 
 def test_case_twins_are_refused_where_case_is_ignored():

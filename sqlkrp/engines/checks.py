@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlkrp.engines.inputs import Input, finite_value
 from sqlkrp.engines.session import Session
-from sqlkrp.errors import ColumnError, MissingValueError
+from sqlkrp.errors import ColumnError, MissingValueError, ParameterError
 from sqlkrp.maps.base import match_columns, near_matches
 from sqlkrp.maps.source import FLOAT32, NUMBER
 from sqlkrp.sql.names import quote
@@ -19,6 +19,11 @@ __all__ = ["check_columns", "check_values"]
 def check_columns(session: Session, prepare: Prepare, data: Input, keep: Sequence[str]) -> None:
     """Raise ColumnError unless the source has the map's columns, as numbers, and those to keep."""
     if data.long is not None:
+        if keep and data.key_types is None:
+            raise ParameterError(
+                f"columns to keep ({', '.join(keep)}) come from a table of rows: name it (--rows, "
+                "or rows=)"
+            )
         match_columns(keep, data.key_types or {}, where="the table of rows")
         _require_numbers(session, [data.long.value], data)
     else:

@@ -18,6 +18,7 @@ from sqlkrp.engines.inputs import Input, Long, TableSource, read_input
 from sqlkrp.engines.samples import sampled
 from sqlkrp.engines.session import Session, TableOrFile
 from sqlkrp.errors import ParameterError, TargetExistsError
+from sqlkrp.files import require_other_file
 from sqlkrp.maps.base import name_list, real, whole
 from sqlkrp.maps.source import Source
 from sqlkrp.sql.names import TableName
@@ -112,6 +113,9 @@ class Database:
                 )
             with self._side_tables(statement):
                 count = self._session.create(full, statement.text, view=view, replace=replace)
+            if view:
+                # A view that came to read itself can be created, but not read.
+                self._session.describe(self._session.relation(full), ".".join(full))
             self._session.comment(full, f"sqlkrp map {fitted.digest_}", view=view)
         return Run(statement, count)
 
@@ -133,6 +137,9 @@ class Database:
 
         The file appears when it is whole; an existing one is replaced only on request.
         """
+        for source in (table, rows):
+            if isinstance(source, Path):
+                require_other_file(Path(path), source)
         # One transaction, so that what is checked is what is written.
         with (
             self._session.destination(path, replace=replace) as write_to,

@@ -10,7 +10,7 @@ import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -36,11 +36,13 @@ _COPY_OPTIONS = {
     ".csv.gz": "FORMAT csv, HEADER, COMPRESSION gzip",
     ".parquet": "FORMAT parquet, COMPRESSION zstd",
 }
+# Types are taken from the whole CSV: from a sample, a later fraction would be rounded.
+_CSV = ("read_csv", "sample_size = -1, hive_partitioning = false")
 _READERS = {
-    ".csv": "read_csv",
-    ".csv.gz": "read_csv",
-    ".tsv": "read_csv",
-    ".parquet": "read_parquet",
+    ".csv": _CSV,
+    ".csv.gz": _CSV,
+    ".tsv": _CSV,
+    ".parquet": ("read_parquet", "hive_partitioning = false"),
 }
 
 
@@ -68,6 +70,8 @@ class DuckDB(Session):
             config["memory_limit"] = memory_limit
         if threads is not None:
             config["threads"] = threads
+        if path is not None:
+            _require_database(Path(path))
         clean_up = contextlib.ExitStack()
         if path is None:
             # What does not fit in memory is written to a folder of our own, not the user's.
@@ -77,9 +81,9 @@ class DuckDB(Session):
             connection = duckdb.connect(
                 name, read_only=read_only and path is not None, config=config
             )
-        except (duckdb.Error, OSError) as bad:
+        except (duckdb.Error, OSError, RuntimeError) as bad:
             clean_up.close()
-            raise EngineError(f"cannot open {path or 'DuckDB'}: {_first_line(bad)}") from bad
+            raise EngineError(f"cannot open {path or 'DuckDB'}: {_in_short(bad)}") from bad
 
         # DuckDB measures progress only so; who shows it is on_progress, if anybody.
         connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
@@ -111,9 +115,9 @@ class DuckDB(Session):
         try:
             rows = self.connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
         except duckdb.ConnectionException as bad:
-            raise EngineError(f"cannot read {name}: {_first_line(bad)}") from bad
+            raise EngineError(f"cannot read {name}: {_in_short(bad)}") from bad
         except duckdb.Error as bad:
-            raise ColumnError(f"cannot read {name}: {_first_line(bad)}") from bad
+            raise ColumnError(f"cannot read {name}: {_in_short(bad)}") from bad
         return {row[0]: row[1] for row in rows}
 
     def reads(self, relation: str) -> set[str]:
@@ -287,10 +291,10 @@ class DuckDB(Session):
         target = Path(path)
         options = _COPY_OPTIONS[_suffix(target, _COPY_OPTIONS)]
         with write_whole(target, replace=replace) as part:
-            yield lambda select: self._copy(select, part, options)
+            yield lambda select: self._copy(select, part, options, str(target))
 
-    def _copy(self, select: str, path: Path, options: str) -> int:
-        self.execute(f"COPY (\n{select}\n) TO {text(str(path))} ({options})", f"writing {path}")
+    def _copy(self, select: str, path: Path, options: str, named: str) -> int:
+        self.execute(f"COPY (\n{select}\n) TO {text(str(path))} ({options})", f"writing {named}")
         return self._count()
 
     def _copy_to_stdout(self, select: str) -> int:
@@ -308,7 +312,7 @@ class DuckDB(Session):
         forwarder = threading.Thread(target=forward, name="sqlkrp-stdout")
         forwarder.start()
         try:
-            return self._copy(select, Path(f"/dev/fd/{write_end}"), _COPY_OPTIONS[".csv"])
+            return self._copy(select, Path(f"/dev/fd/{write_end}"), _COPY_OPTIONS[".csv"], "-")
         finally:
             os.close(write_end)
             forwarder.join()
@@ -328,7 +332,7 @@ def write_tables(tables: dict[str, Table], folder: Path, suffix: str) -> None:
         for name, columns in tables.items():
             session.load(name, columns)
             select = f"SELECT * FROM {quote(name, session.dialect)}"
-            session._copy(select, folder / f"{name}{suffix}", options)
+            session._copy(select, folder / f"{name}{suffix}", options, name)
 
 
 class RelationSource(TableSource):
@@ -359,15 +363,17 @@ def _write_out(stream: BinaryIO) -> None:
 
 
 def _file_relation(path: Path) -> str:
-    reader = _READERS[_suffix(path, _READERS)]
+    reader, options = _READERS[_suffix(path, _READERS)]
     name = str(path)
     if path.exists():
         # This file, and not the others that its name would match as a pattern.
         name = re.sub(r"[\[*?]", r"[\g<0>]", name)
-    return f"{reader}({text(name)})"
+    # Behind the fence, as DuckDB else moves our casts into the CSV reader, which then reads 2.5 or
+    # 'true' as another type than it said the column has.
+    return f"(SELECT * FROM {reader}({text(name)}, {options}) OFFSET 0)"
 
 
-def _suffix(path: Path, known: dict[str, str]) -> str:
+def _suffix(path: Path, known: Collection[str]) -> str:
     name = path.name.lower()
     for suffix in sorted(known, key=len, reverse=True):
         if name.endswith(suffix):
@@ -381,12 +387,22 @@ def _explained(what: str) -> Iterator[None]:
     try:
         yield
     except duckdb.Error as bad:
-        raise EngineError(f"DuckDB refused {what}: {_first_line(bad)}") from bad
+        raise EngineError(f"DuckDB refused {what}: {_in_short(bad)}") from bad
 
 
-def _first_line(bad: BaseException) -> str:
-    lines = [line for line in str(bad).splitlines() if line.strip()]
-    return lines[0].strip() if lines else type(bad).__name__
+def _in_short(bad: BaseException) -> str:
+    """The beginning of DuckDB's message, without the excerpt of the statement."""
+    lines = [line.strip() for line in str(bad).splitlines() if line.strip()]
+    told = [line for line in lines if not line.startswith(("LINE ", "^"))][:3]
+    return " ".join(told)[:300] or type(bad).__name__
+
+
+def _require_database(path: Path) -> None:
+    # DuckDB also opens data files, as databases of which nothing that is created stays.
+    if path.is_file() and path.stat().st_size:
+        with path.open("rb") as file:
+            if file.read(12)[8:] != b"DUCK":
+                raise EngineError(f"{str(path)!r} is no DuckDB database: give one")
 
 
 @contextlib.contextmanager

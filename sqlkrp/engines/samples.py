@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,7 +29,7 @@ def sampled(session: Session, query: Query, count: int) -> Iterator[tuple[Query,
             drops.callback(session.drop_temporary, temporary)
         if query.long is None:
             columns = query.program.prepare.columns
-            session.create_temporary(name, session.sample(query.relation, columns, count), _WHAT)
+            _draw(session, name, query.relation, columns, count)
             query = replace(query, relation=quote(name, session.dialect))
             yield query, _dense_inputs(session, query)
         else:
@@ -45,11 +45,23 @@ def _sample_long(
     every = long.keys or (
         f"(SELECT DISTINCT {key} FROM {query.relation} WHERE {key} IS NOT NULL) AS every"
     )
-    session.create_temporary(keys, session.sample(every, [long.row], count), _WHAT)
+    _draw(session, keys, every, [long.row], count)
     chosen = quote(keys, session.dialect)
-    entries = f"SELECT * FROM {query.relation} WHERE {key} IN (SELECT {key} FROM {chosen})"
-    session.create_temporary(name, entries, _WHAT)
+    session.create_temporary(
+        name,
+        f"SELECT * FROM {query.relation} AS entries WHERE EXISTS "
+        f"(SELECT 1 FROM {chosen} AS keys WHERE keys.{key} = entries.{key})",
+        _WHAT,
+    )
     return replace(long, keys=chosen)
+
+
+def _draw(session: Session, name: str, relation: str, columns: Sequence[str], count: int) -> None:
+    ((rows,),) = session.rows(f"SELECT COUNT(*) FROM {relation}", "counting rows")
+    listed = ", ".join(quote(column, session.dialect) for column in columns)
+    everything = f"SELECT {listed} FROM {relation}"
+    select = everything if rows <= count else session.sample(relation, columns, count)
+    session.create_temporary(name, select, _WHAT)
 
 
 def _dense_inputs(session: Session, query: Query) -> NDArray[Any]:

@@ -310,7 +310,8 @@ def _choose_columns(
     keep: Sequence[str],
 ) -> tuple[list[str], dict[str, str]]:
     match_columns([*exclude, *keep], kinds)
-    usable = {name for name, kind in kinds.items() if kind in (FLOAT32, NUMBER)}
+    # A feature of sparse input may have an empty name, which no column could have.
+    usable = {name for name, kind in kinds.items() if kind in (FLOAT32, NUMBER) and name}
     if include is not None:
         columns = list(dict.fromkeys(include))
         match_columns(columns, kinds)
@@ -331,7 +332,10 @@ def _choose_columns(
             "or boolean type that is neither excluded nor kept"
         )
     unusable_names = [name for name in kinds if name not in usable and name not in keep]
-    return columns, {name: kinds[name] for name in unusable_names if name not in exclude}
+    left_out = {name: kinds[name] for name in unusable_names if name not in exclude}
+    return columns, {
+        name: kind if name else "a name that is empty" for name, kind in left_out.items()
+    }
 
 
 def _seed(random_state: Any) -> int:

@@ -112,6 +112,12 @@ class KRP(Map):
             )
         real("coef0", self.coef0, at_least=0)
         real("gamma", self.gamma, at_least=0, above=True)
+        factors = self.slots * self.n_components
+        if factors >= 2**31:
+            raise ParameterError(
+                f"n_components * n_terms * degree is {factors:,} factors, and a map has less than "
+                "2^31: use fewer"
+            )
 
     def constant(self) -> float | None:
         # (gamma <x,y> + c0)^g = gamma^g (<x,y> + c0/gamma)^g: one more column, equal in all rows.

@@ -30,8 +30,10 @@ _PART = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^\W\d][\w$]*))\s*(\.|$)')
 
 def quote(name: str, dialect: Dialect) -> str:
     """A quoted identifier: exactly this name, whatever it holds."""
-    if not name or "\0" in name:
-        raise ColumnError(f"{name!r} cannot be a name in SQL: it is empty or holds a NUL character")
+    if not name or "\0" in name or not _is_unicode(name):
+        raise ColumnError(
+            f"{name!r} cannot be a name in SQL: it is empty or holds a character that is no text"
+        )
     mark = dialect.quote
     return mark + name.replace(mark, mark * 2) + mark
 
@@ -72,8 +74,8 @@ def quote_table(table: TableName, dialect: Dialect) -> str:
 
 def text(value: str) -> str:
     """A text literal."""
-    if "\0" in value:
-        raise ParameterError(f"{value!r} holds a NUL character, which SQL text cannot")
+    if "\0" in value or not _is_unicode(value):
+        raise ParameterError(f"{value!r} holds a character that SQL text cannot hold")
     return "'" + value.replace("'", "''") + "'"
 
 
@@ -102,6 +104,14 @@ def require_distinct(names: Iterable[str], what: str, dialect: Dialect) -> None:
                 "rename one, or leave one out"
             )
         seen[key] = name
+
+
+def _is_unicode(text_of: str) -> bool:
+    try:
+        text_of.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _folded(name: str) -> str:

@@ -119,4 +119,7 @@ def _check(query: Query) -> None:
 
 
 def _head(query: Query, form: str) -> str:
-    return f"-- sqlkrp map {query.digest}\n-- {query.title}; {query.stage}, {form} form\n"
+    lines = [f"sqlkrp map {query.digest}", f"{query.title}; {query.stage}, {form} form"]
+    if form == "tables":
+        lines.append("joins side tables of this map: sqlkrp tables MAP writes them, with load.sql")
+    return "".join(f"-- {line}\n" for line in lines)
