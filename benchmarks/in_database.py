@@ -22,6 +22,7 @@ import sqlkrp
 CASES = {
     "hadamard, t=10": {"pool": "hadamard", "n_terms": 10},
     "achlioptas s=3, p=488, t=1": {"s": 3, "n_hyperplanes": 488, "n_terms": 1},
+    "the default (s=3, p=1000)": {},
 }
 
 

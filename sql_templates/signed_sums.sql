@@ -1,7 +1,7 @@
 -- The projection <x, r>: for each row and hyperplane, add the inputs with sign +1 and subtract
 -- those with sign -1. The second half of the union makes every row have every hyperplane, also
 -- where no entry meets it (an all-zero hyperplane, an all-zero row).
--- Relations: inputs, hyperplanes, complete. Values: $outputs, $zero.
+-- Relations: inputs, hyperplanes, complete. Values: $numbers (0, 1, ... as rows), $zero.
 SELECT
   row_id,
   hyperplane AS feature,
@@ -13,6 +13,6 @@ FROM (
   UNION ALL
   SELECT complete.row_id, every.hyperplane, 1 AS sign, $zero AS value
   FROM complete
-  CROSS JOIN (SELECT UNNEST(RANGE($outputs)) AS hyperplane) AS every
+  CROSS JOIN (SELECT $numbers AS hyperplane) AS every
 ) AS signed
 GROUP BY row_id, hyperplane

@@ -1,6 +1,7 @@
 -- Products and sums over terms as window aggregates: the product runs over the factors of a
 -- (row, component, term), the sum over the terms of a (row, component).
--- Relations: inputs, components.
+-- Relations: inputs, components. Value: $product, the window aggregate over the factors, such as
+-- PRODUCT(inputs.value) OVER (PARTITION BY row_id, component, term).
 SELECT row_id, component AS feature, value
 FROM (
   SELECT
@@ -17,9 +18,7 @@ FROM (
       components.term,
       components.factor,
       components.sign,
-      PRODUCT(inputs.value) OVER (
-        PARTITION BY inputs.row_id, components.component, components.term
-      ) AS product
+      $product AS product
     FROM inputs
     JOIN components ON components.hyperplane = inputs.feature
   ) AS factors

@@ -1,7 +1,7 @@
 -- One entry (row_id, feature, value) for each input of each row, NULLs included.
--- Relation: source. Lists: $features (0, 1, 2, ...), $inputs (the input columns, in that order).
+-- Relation: source. Values, each as many rows: $features (0, 1, ...), $inputs (the input columns).
 SELECT
   row_id,
-  UNNEST($features) AS feature,
-  UNNEST($inputs) AS value
+  $features AS feature,
+  $inputs AS value
 FROM source

@@ -1,5 +1,5 @@
 -- The projection on hyperplanes of weights (the Gaussian fallback).
--- Relations: inputs, hyperplanes, complete. Values: $outputs, $zero.
+-- Relations: inputs, hyperplanes, complete. Values: $numbers (0, 1, ... as rows), $zero.
 SELECT
   row_id,
   hyperplane AS feature,
@@ -11,6 +11,6 @@ FROM (
   UNION ALL
   SELECT complete.row_id, every.hyperplane, $zero AS value
   FROM complete
-  CROSS JOIN (SELECT UNNEST(RANGE($outputs)) AS hyperplane) AS every
+  CROSS JOIN (SELECT $numbers AS hyperplane) AS every
 ) AS weighted
 GROUP BY row_id, hyperplane

@@ -89,6 +89,8 @@ class Prepare(Stage):
     unit_length: bool = False
     constant: float | None = None
     dtype: str = "float64"
+    booleans: tuple[str, ...] = ()
+    """The columns that were truth values at fit; some engines cast these in two steps."""
     n_inputs: int = field(init=False)
 
     POLICIES: ClassVar[tuple[str, ...]] = ("error", "zero", "mean", "propagate")
@@ -99,6 +101,7 @@ class Prepare(Stage):
             _require(numbers.shape == (len(self.columns),), "columns and statistics differ")
             _require(bool(np.isfinite(numbers).all()), "a statistic is not a finite number")
         _require_names(self.columns, "column")
+        _require(set(self.booleans) <= set(self.columns), "a boolean column is no column")
         _require(self.nulls in self.POLICIES, f"unknown policy for missing values {self.nulls!r}")
         _require(self.dtype in ("float32", "float64"), f"unknown dtype {self.dtype!r}")
 

@@ -1,5 +1,6 @@
 """What the SQL looks like, and that no name or text gets out of its quotes."""
 
+import dataclasses
 import re
 
 import duckdb
@@ -14,6 +15,8 @@ from support import dyadic, store, unguarded
 import sqlkrp
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.sql.names import number, quote, table_name
+from sqlkrp.sql.statement import write
+from sqlkrp.sql.tables import create_side_table
 from sqlkrp.sql.templates import bind, template_text
 
 DUCKDB = dialect("duckdb")
@@ -232,3 +235,50 @@ def test_templates_take_exactly_what_they_name():
 def test_every_template_says_what_it_does():
     for name in ("signed_sums", "sum_of_products", "prepare", "collect"):
         assert template_text(name).startswith("-- ")
+
+
+# --- what the facts of a dialect decide ---------------------------------------------------------
+# DuckDB runs these statements, too; its record is changed in one fact to see that path at work.
+
+
+def written(krp, other, **options):
+    query = krp.query('"t"', (), options.get("form", "wide"), "features", "columns")
+    return write(query, other).text
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_products_without_a_window_that_multiplies(connection, degree):
+    frame = dyadic(8, 5)
+    store(connection, frame)
+    krp = sqlkrp.KRP(degree, 4, n_terms=3, random_state=0).fit(frame)
+    plain = dataclasses.replace(DUCKDB, product=None)
+    text = written(krp, plain, form="tables")
+    assert "PRODUCT(" not in text
+    for name, columns in krp.statement("t", form="tables").side_tables.items():
+        connection.execute(create_side_table(name, columns, DUCKDB))
+        connection.register("side", columns)
+        connection.execute(f'INSERT INTO "{name}" FROM side')
+    found = connection.execute(text).df().to_numpy(dtype=float)
+    assert np.allclose(found, krp.transform(frame), rtol=1e-12)
+
+
+def test_bare_names_fold_and_long_names_are_refused_as_the_dialect_says():
+    other = dataclasses.replace(DUCKDB, folds="lower", max_identifier_bytes=63)
+    assert table_name('Main."My Table"', other) == ("main", "My Table")
+    assert quote("x" * 63, other) == '"' + "x" * 63 + '"'
+    with pytest.raises(sqlkrp.errors.ColumnError, match="has 64 bytes"):
+        quote("\u00e9" * 32, other)
+
+
+def test_truth_values_are_cast_in_the_dialect_s_own_way(connection):
+    connection.execute("CREATE TABLE t AS SELECT true AS a, 2.5 AS b UNION ALL SELECT false, 1")
+    with sqlkrp.connect(connection) as db:
+        krp = sqlkrp.KRP(2, 4, random_state=0).fit(db.source("t"))
+        assert krp.program_.prepare.booleans == ("a",)
+        # A map drawn for a number reads a truth value, and the other way round.
+        other = sqlkrp.KRP(2, 4, random_state=0).fit({"a": [1.0], "b": [True]})
+        assert db.verify(other, "t").ok
+    steps = dataclasses.replace(DUCKDB, boolean_cast="CAST(CAST({value} AS INT) AS {type})")
+    for text in (written(krp, steps), written(krp, steps, form="tables")):
+        assert 'CAST(CAST("a" AS INT) AS DOUBLE)' in text
+        assert 'CAST("b" AS INT)' not in text

@@ -8,7 +8,7 @@ from sqlkrp.engines.inputs import Input, finite_value
 from sqlkrp.engines.session import Session
 from sqlkrp.errors import ColumnError, MissingValueError, ParameterError
 from sqlkrp.maps.base import match_columns, near_matches
-from sqlkrp.maps.source import FLOAT32, NUMBER
+from sqlkrp.maps.source import NUMERIC
 from sqlkrp.sql.names import quote
 from sqlkrp.sql.tables import LongInput
 from sqlkrp.stages import Prepare, missing_message
@@ -45,7 +45,7 @@ def check_values(session: Session, prepare: Prepare, data: Input) -> None:
 
 def _require_numbers(session: Session, columns: Sequence[str], data: Input) -> None:
     for name in columns:
-        if session.kind(data.types[name]) not in (FLOAT32, NUMBER):
+        if session.kind(data.types[name]) not in NUMERIC:
             raise ColumnError(
                 f"column {name!r} of {data.name} is of type {data.types[name]}, and the map "
                 "was drawn for a number there: cast it in a view"
@@ -53,7 +53,7 @@ def _require_numbers(session: Session, columns: Sequence[str], data: Input) -> N
 
 
 def _missing(session: Session, prepare: Prepare, data: Input) -> dict[str, int]:
-    tests = [finite_value(session, name, prepare.dtype)[1] for name in prepare.columns]
+    tests = [finite_value(session, data, name, prepare.dtype)[1] for name in prepare.columns]
     counts = ", ".join(f"COUNT(CASE WHEN {test} THEN 1 END)" for test in tests)
     ((total, *whole),) = session.rows(
         f"SELECT COUNT(*), {counts} FROM {data.relation}", "counting missing values"
@@ -64,7 +64,7 @@ def _missing(session: Session, prepare: Prepare, data: Input) -> dict[str, int]:
 def _missing_entries(session: Session, prepare: Prepare, data: Input) -> dict[str, int]:
     assert data.long is not None
     dialect = session.dialect
-    _, finite = finite_value(session, data.long.value, prepare.dtype)
+    _, finite = finite_value(session, data, data.long.value, prepare.dtype)
     name = dialect.cast.format(value=quote(data.long.feature, dialect), type=dialect.text_type)
     counted = dict(
         session.rows(

@@ -20,7 +20,7 @@ from sqlkrp.engines.session import Session, TableOrFile
 from sqlkrp.errors import ParameterError, TargetExistsError
 from sqlkrp.files import require_other_file
 from sqlkrp.maps.base import name_list, real, whole
-from sqlkrp.maps.source import Source
+from sqlkrp.maps.source import BOOLEAN, Source
 from sqlkrp.sql.names import TableName
 from sqlkrp.sql.statement import Query, Statement, write
 from sqlkrp.stages import Program
@@ -231,7 +231,9 @@ class Database:
         kept = tuple(dict.fromkeys(name_list("keep", keep)))
         check_columns(self._session, fitted.program.prepare, data, kept)
         query = fitted.query(data.relation, kept, form, stage, output)
-        return data, replace(query, long=data.long)
+        kinds = {name: self._session.kind(kind) for name, kind in data.types.items()}
+        booleans = frozenset(name for name, kind in kinds.items() if kind == BOOLEAN)
+        return data, replace(query, long=data.long, booleans=booleans)
 
     def _checked(self, query: Query, data: Input, *, guard: bool) -> Statement:
         """The statement, written before the source's values are read: a bad one fails fast."""

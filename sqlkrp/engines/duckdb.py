@@ -22,7 +22,7 @@ from sqlkrp.engines.inputs import Input, TableSource
 from sqlkrp.engines.session import Session, TableOrFile
 from sqlkrp.errors import ColumnError, EngineError, ParameterError
 from sqlkrp.files import own_number, remove_dead, reserve, write_whole
-from sqlkrp.maps.source import FLOAT32, NUMBER
+from sqlkrp.maps.source import BOOLEAN, FLOAT32, NUMBER
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.sql.names import TableName, quote, quote_table, table_name, text
 from sqlkrp.sql.tables import create_side_table
@@ -30,7 +30,7 @@ from sqlkrp.stages import Table
 
 __all__ = ["DuckDB", "RelationSource", "write_tables"]
 
-_NUMBERS = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|BOOLEAN|BIGNUM|DECIMAL\(.*\)")
+_NUMBERS = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|BIGNUM|DECIMAL\(.*\)")
 _COPY_OPTIONS = {
     ".csv": "FORMAT csv, HEADER",
     ".csv.gz": "FORMAT csv, HEADER, COMPRESSION gzip",
@@ -128,6 +128,8 @@ class DuckDB(Session):
     def kind(self, type_name: str) -> str:
         if type_name == "FLOAT":
             return FLOAT32
+        if type_name == "BOOLEAN":
+            return BOOLEAN
         return NUMBER if _NUMBERS.fullmatch(type_name) else type_name
 
     def rows(self, sql: str, what: str) -> list[tuple[Any, ...]]:

@@ -11,8 +11,8 @@ import numpy as np
 from sqlkrp.engines.session import Session, TableOrFile
 from sqlkrp.errors import ParameterError
 from sqlkrp.maps.base import match_columns
-from sqlkrp.maps.source import Statistics
-from sqlkrp.sql.names import quote
+from sqlkrp.maps.source import BOOLEAN, Statistics
+from sqlkrp.sql.names import quote, soft_cast
 from sqlkrp.sql.tables import LongInput
 
 __all__ = ["Input", "Long", "TableSource", "finite_value", "read_input"]
@@ -61,10 +61,11 @@ def _spoken(table: TableOrFile) -> str:
     return name if name.isprintable() else repr(name)
 
 
-def finite_value(session: Session, column: str, dtype: str) -> tuple[str, str]:
+def finite_value(session: Session, data: Input, column: str, dtype: str) -> tuple[str, str]:
     """A column as a number of this dtype, and the test that it is not missing, as SQL."""
     dialect = session.dialect
-    value = dialect.soft_cast.format(value=quote(column, dialect), type=dialect.float_types[dtype])
+    truth = session.kind(data.types[column]) == BOOLEAN
+    value = soft_cast(quote(column, dialect), dtype, dialect, boolean=truth)
     return value, dialect.is_finite.format(value=value)
 
 
@@ -102,7 +103,7 @@ class TableSource:
             )
         moments = []
         for name in columns:
-            value, finite = finite_value(self._session, name, "float64")
+            value, finite = finite_value(self._session, self._data, name, "float64")
             calls = ("COUNT", "AVG", "STDDEV_POP", "MIN", "MAX")
             moments += [f"{call}(CASE WHEN {finite} THEN {value} END)" for call in calls]
         row = self._aggregate(moments)

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from sqlkrp.errors import ColumnError, NotFittedError, ParameterError
 from sqlkrp.maps.source import (
+    BOOLEAN,
     FLOAT32,
-    NUMBER,
+    NUMERIC,
     Source,
     Statistics,
     as_source,
@@ -177,6 +178,7 @@ class Map:
             unit_length=self.scaling == "unit",
             constant=self.constant(),
             dtype=dtype,
+            booleans=tuple(name for name in columns if source.kinds[name] == BOOLEAN),
         )
 
     # --- use ----------------------------------------------------------------------------------
@@ -311,7 +313,7 @@ def _choose_columns(
 ) -> tuple[list[str], dict[str, str]]:
     match_columns([*exclude, *keep], kinds)
     # A feature of sparse input may have an empty name, which no column could have.
-    usable = {name for name, kind in kinds.items() if kind in (FLOAT32, NUMBER) and name}
+    usable = {name for name, kind in kinds.items() if kind in NUMERIC and name}
     if include is not None:
         columns = list(dict.fromkeys(include))
         match_columns(columns, kinds)

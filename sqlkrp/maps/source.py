@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from sqlkrp.errors import ColumnError, ParameterError
 
 __all__ = [
+    "BOOLEAN",
     "FLOAT32",
     "NUMBER",
+    "NUMERIC",
     "ArraySource",
     "NamesSource",
     "Source",
@@ -27,6 +29,8 @@ __all__ = [
 #: The kinds of columns. Any other kind is left out, and its text says why.
 FLOAT32 = "float32"
 NUMBER = "number"
+BOOLEAN = "boolean"
+NUMERIC = (FLOAT32, NUMBER, BOOLEAN)
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ class Source(Protocol):
 
     @property
     def kinds(self) -> dict[str, str]:
-        """Every column's kind, in order: ``FLOAT32``, ``NUMBER``, or a type that is left out."""
+        """Every column's kind, in order: one of ``NUMERIC``, or a type that is left out."""
 
     def statistics(self, columns: Sequence[str]) -> Statistics:
         """Moments of these columns; read only when the map needs them."""
@@ -130,7 +134,7 @@ def to_array(data: Any) -> NDArray[Any]:
 def to_floats(name: str, column: Any) -> NDArray[np.float64]:
     """Values as doubles, with NaN for what is missing (also in pandas' nullable types)."""
     kind = _kind(_dtype(column))
-    if kind not in (FLOAT32, NUMBER):
+    if kind not in NUMERIC:
         raise ColumnError(
             f"column {name!r} is of type {kind}, and the map was drawn for a number there: cast it"
             if name != "an array"
@@ -160,5 +164,7 @@ def _kind(dtype: Any) -> str:
     # pandas' nullable and Arrow types (Int64, Float32, boolean) carry NumPy's letter in .kind.
     if getattr(dtype, "kind", "O") not in "biuf" or str(dtype) == "category":
         return str(dtype)
+    if dtype.kind == "b":
+        return BOOLEAN
     single = str(dtype).lower().startswith("float32") or str(dtype) == "float[pyarrow]"
     return FLOAT32 if single else NUMBER

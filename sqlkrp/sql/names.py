@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from sqlkrp.errors import ColumnError, ParameterError
 from sqlkrp.sql.dialects import Dialect
@@ -19,12 +19,14 @@ __all__ = [
     "quote",
     "quote_table",
     "require_distinct",
+    "soft_cast",
     "table_name",
     "text",
 ]
 
 TableName = str | tuple[str, ...]
 
+_FOLDS: dict[str, Callable[[str], str]] = {"": str, "lower": str.lower, "upper": str.upper}
 _PART = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^\W\d][\w$]*))\s*(\.|$)')
 
 
@@ -34,16 +36,25 @@ def quote(name: str, dialect: Dialect) -> str:
         raise ColumnError(
             f"{name!r} cannot be a name in SQL: it is empty or holds a character that is no text"
         )
+    limit = dialect.max_identifier_bytes
+    if limit is not None and len(name.encode()) > limit:
+        raise ColumnError(
+            f"{name!r} has {len(name.encode())} bytes, and {dialect.name} cuts names "
+            f"after {limit}: use a shorter one"
+        )
     mark = dialect.quote
     return mark + name.replace(mark, mark * 2) + mark
 
 
-def table_name(table: TableName) -> tuple[str, ...]:
+def table_name(table: TableName, dialect: Dialect | None = None) -> tuple[str, ...]:
     """The exact parts of a table's name: given as such, or written as SQL would write it.
+
+    Bare parts are folded as the dialect folds them.
 
     >>> table_name('main."my table"'), table_name(("main", "a.b"))
     (('main', 'my table'), ('main', 'a.b'))
     """
+    fold = _FOLDS[dialect.folds] if dialect else str
     if isinstance(table, tuple):
         if not table or not all(isinstance(part, str) for part in table):
             raise ParameterError(f"{table!r} is no table name: give a tuple of texts")
@@ -61,7 +72,7 @@ def table_name(table: TableName) -> tuple[str, ...]:
                 "around odd names), or in Python as a tuple of exact parts"
             )
         quoted, bare, separator = match.groups()
-        parts.append(bare if quoted is None else quoted.replace('""', '"'))
+        parts.append(fold(bare) if quoted is None else quoted.replace('""', '"'))
         place = match.end()
         if not separator:
             return tuple(parts)
@@ -69,7 +80,7 @@ def table_name(table: TableName) -> tuple[str, ...]:
 
 def quote_table(table: TableName, dialect: Dialect) -> str:
     """A table's name with every part quoted."""
-    return ".".join(quote(part, dialect) for part in table_name(table))
+    return ".".join(quote(part, dialect) for part in table_name(table, dialect))
 
 
 def text(value: str) -> str:
@@ -89,6 +100,12 @@ def number(value: float, dtype: str, dialect: Dialect) -> str:
     # In parentheses a minus can never meet another one, which would start a comment.
     signed = f"({written})" if written.startswith("-") else written
     return dialect.literals[dtype].format(number=signed)
+
+
+def soft_cast(value: str, dtype: str, dialect: Dialect, *, boolean: bool = False) -> str:
+    """A cast to a number type that, where the engine can, gives NULL for what does not fit."""
+    how = dialect.boolean_cast if boolean else dialect.soft_cast
+    return how.format(value=value, type=dialect.float_types[dtype])
 
 
 def require_distinct(names: Iterable[str], what: str, dialect: Dialect) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from sqlkrp.errors import LimitError, ParameterError
@@ -34,6 +34,8 @@ class Query:
     stage: str = "features"
     output: str = "columns"
     long: LongInput | None = None
+    booleans: Collection[str] | None = None
+    """The input columns that are truth values; None for those that were at fit."""
     token: str = ""
     """In the names of this statement's side tables, if they must be its own."""
     guard: bool = True
@@ -81,8 +83,17 @@ def write(query: Query, dialect: Dialect) -> Statement:
     form, _ = choose_form(program, query.form, dialect)
     if query.long is not None:
         form = "tables"
+    booleans = program.prepare.booleans if query.booleans is None else query.booleans
     if form == "wide":
-        select = wide_select(program, query.relation, query.keep, dialect, array=array, guard=guard)
+        select = wide_select(
+            program,
+            query.relation,
+            query.keep,
+            dialect,
+            array=array,
+            guard=guard,
+            booleans=booleans,
+        )
         return Statement(_head(query, form) + select, form, columns, len(kept))
     side = side_tables(program, query.digest, query.token)
     names = {key: quote(full, dialect) for key, (full, _) in side.items()}
@@ -95,6 +106,7 @@ def write(query: Query, dialect: Dialect) -> Statement:
         array=array,
         guard=guard,
         long=query.long,
+        booleans=booleans,
     )
     return Statement(_head(query, form) + select, form, columns, len(kept), dict(side.values()))
 

@@ -8,7 +8,7 @@ value leave the chain at the start (policy "propagate") and come back without fe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from sqlkrp.errors import ParameterError
 from sqlkrp.sql.dialects import Dialect
-from sqlkrp.sql.names import number, quote, text
+from sqlkrp.sql.names import number, quote, soft_cast, text
 from sqlkrp.sql.templates import bind, relations_of
 from sqlkrp.stages import (
     Butterflies,
@@ -80,6 +80,7 @@ def tables_select(
     array: str | None = None,
     guard: bool = True,
     long: LongInput | None = None,
+    booleans: Collection[str] = (),
 ) -> str:
     """The SELECT of a program's outputs from ``relation`` (SQL), joining its side tables.
 
@@ -89,7 +90,7 @@ def tables_select(
     chain = _Chain(dialect, program.prepare.dtype, names, taken)
     kept = [f"{quote(name, dialect)} AS k{i}" for i, name in enumerate(keep)]
     if long is None:
-        _dense_entries(chain, program.prepare, relation, kept)
+        _dense_entries(chain, program.prepare, relation, kept, booleans)
     else:
         _require_zero_stays_zero(program.prepare)
         _sparse_entries(chain, relation, long, kept)
@@ -124,8 +125,20 @@ class _Chain:
 
     @property
     def type(self) -> str:
-        """The SQL type that inputs are cast to."""
+        """The SQL type that features are given in."""
         return self.dialect.float_types[self.dtype]
+
+    @property
+    def double_type(self) -> str:
+        """The SQL type that this form adds in: the sum of single numbers is single in some."""
+        return self.dialect.float_types["float64"]
+
+    def entry(self, value: str, *, boolean: bool) -> str:
+        """An input rounded to the map's type, as a double."""
+        rounded = soft_cast(value, self.dtype, self.dialect, boolean=boolean)
+        if self.dtype == "float64":
+            return rounded
+        return self.dialect.cast.format(value=rounded, type=self.double_type)
 
     def add(
         self,
@@ -175,18 +188,24 @@ class _Chain:
         return f"WITH {steps}\n{final}"
 
 
-def _dense_entries(chain: _Chain, prepare: Prepare, relation: str, kept: list[str]) -> None:
+def _dense_entries(
+    chain: _Chain,
+    prepare: Prepare,
+    relation: str,
+    kept: list[str],
+    booleans: Collection[str],
+) -> None:
     dialect = chain.dialect
-    soft = [
-        dialect.soft_cast.format(value=quote(name, dialect), type=chain.type)
-        for name in prepare.columns
-    ]
+    soft = [chain.entry(quote(name, dialect), boolean=name in booleans) for name in prepare.columns]
     inputs = [f"x{i}" for i in range(len(soft))]
     casts = [f"{value} AS {name}" for value, name in zip(soft, inputs, strict=True)]
     numbered = {"kept": kept, "inputs": casts}
     chain.source = chain.add("source", "number_rows", {"source": relation}, numbered)
     chain.complete = chain.source
-    lists = {"features": f"RANGE({len(soft)})", "inputs": f"[{', '.join(inputs)}]"}
+    lists = {
+        "features": dialect.numbers.format(count=len(soft)),
+        "inputs": f"UNNEST({dialect.array.format(items=', '.join(inputs))})",
+    }
     chain.current = chain.add("entries", "unpivot", {"source": chain.source}, lists)
 
 
@@ -204,7 +223,7 @@ def _sparse_entries(chain: _Chain, relation: str, long: LongInput, kept: list[st
         for role, name in (("key", long.row), ("name", long.feature), ("value", long.value))
     }
     name = dialect.cast.format(value=entry["name"], type=dialect.text_type)
-    value = dialect.soft_cast.format(value=entry["value"], type=chain.type)
+    value = chain.entry(entry["value"], boolean=False)
     chain.current = chain.add(
         "entries",
         "match_entries",
@@ -228,11 +247,14 @@ def _prepare(chain: _Chain, prepare: Prepare, guard: bool) -> None:
         missing = "columns.fill"
     elif prepare.nulls == "error" and guard:
         message = text("missing value (NULL, NaN or infinite) in an input column")
-        missing = chain.dialect.raise_error.format(message=message, type=chain.type)
+        missing = chain.dialect.raise_error.format(
+            message=message, value="inputs.value", type=chain.double_type
+        )
     else:
-        missing = chain.dialect.cast.format(value="NULL", type=chain.type)
+        missing = chain.dialect.cast.format(value="NULL", type=chain.double_type)
     columns = {"columns": chain.side[0, "columns"]}
-    chain.then("prepared", "prepare", columns, {"missing": missing})
+    finite = chain.dialect.is_finite.format(value="inputs.value")
+    chain.then("prepared", "prepare", columns, {"finite": finite, "missing": missing})
     if prepare.nulls == "propagate":
         rows = {"source": chain.source, "inputs": chain.current}
         chain.complete = chain.add("complete", "complete_rows", rows)
@@ -253,7 +275,8 @@ def _sums(template: str) -> Callable[[_Chain, Any, int], None]:
             "hyperplanes": chain.side[position, "hyperplanes"],
             "complete": chain.complete,
         }
-        values = {"outputs": str(stage.n_outputs), "zero": chain.double(0.0)}
+        numbers = chain.dialect.numbers.format(count=stage.n_outputs)
+        values = {"numbers": numbers, "zero": chain.double(0.0)}
         chain.then(f"sums_{position}", template, relations, values)
 
     return step
@@ -261,7 +284,20 @@ def _sums(template: str) -> Callable[[_Chain, Any, int], None]:
 
 def _sum_of_products(chain: _Chain, stage: SumOfProducts, position: int) -> None:
     components = {"components": chain.side[position, "components"]}
-    chain.then(f"products_{position}", "sum_of_products", components)
+    product = _product(chain.dialect, stage.factors.shape[2])
+    chain.then(f"products_{position}", "sum_of_products", components, {"product": product})
+
+
+def _product(dialect: Dialect, degree: int) -> str:
+    """The product over the factors of a term, as a window aggregate."""
+    window = "PARTITION BY inputs.row_id, components.component, components.term"
+    if dialect.product is not None:
+        return dialect.product.format(value="inputs.value", window=window)
+    # exp(sum(ln)) would not be exact; picking each factor is.
+    return " * ".join(
+        f"MAX(CASE WHEN components.factor = {factor} THEN inputs.value END) OVER ({window})"
+        for factor in range(degree)
+    )
 
 
 def _scale(chain: _Chain, stage: Scale, position: int) -> None:

@@ -10,12 +10,12 @@ once; they are never parsed again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sqlkrp.sql.dialects import Dialect
-from sqlkrp.sql.names import listed, number, quote, text
+from sqlkrp.sql.names import listed, number, quote, soft_cast, text
 from sqlkrp.stages import (
     Butterflies,
     Prepare,
@@ -41,45 +41,45 @@ def wide_select(
     *,
     array: str | None = None,
     guard: bool = True,
+    booleans: Collection[str] = (),
 ) -> str:
     """The SELECT of a program's outputs from ``relation`` (SQL), in the wide form.
 
     ``keep`` columns come first. With ``array`` the outputs are one array column of that name.
     With ``guard`` a missing value under ``nulls="error"`` stops the statement.
     """
-    writer = _Writer(dialect, program.prepare.dtype, relation, guard)
-    writer.carried = [f"k{i}" for i in range(len(keep))]
-    writer.carry_sources = [quote(name, dialect) for name in keep]
+    carried = [f"k{i}" for i in range(len(keep))]
+    sources = [quote(name, dialect) for name in keep]
+    writer = _Writer(dialect, program.prepare.dtype, relation, guard, booleans, carried, sources)
     values: list[str] = []
     for stage in program.stages:
         values = _WRITERS[type(stage)](stage, values, writer)
-    kept = [
-        f"{alias} AS {quote(name, dialect)}"
-        for alias, name in zip(writer.carried, keep, strict=True)
-    ]
+    kept = [f"{alias} AS {quote(name, dialect)}" for alias, name in zip(carried, keep, strict=True)]
     if array is None:
         outputs = [
             f"{value} AS {quote(name, dialect)}"
             for value, name in zip(values, program.names, strict=True)
         ]
     else:
-        outputs = [f"{_as_array(values, program.prepare, writer)} AS {quote(array, dialect)}"]
+        outputs = [f"{_as_array(values, writer)} AS {quote(array, dialect)}"]
     return writer.select([*kept, *outputs])
 
 
 @dataclass
 class _Writer:
-    """The SELECTs below the current one, innermost first, and the columns carried through all."""
+    """The FROM clause below the SELECT that is being written, and what goes through to it."""
 
     dialect: Dialect
     dtype: str
-    relation: str
+    below: str
+    """The relation, then the SELECTs over it."""
     guard: bool
-    levels: list[list[str]] = field(default_factory=list)
-    carried: list[str] = field(default_factory=list)
-    carry_sources: list[str] = field(default_factory=list)
+    booleans: Collection[str] = ()
+    carried: Sequence[str] = ()
+    carry_sources: Sequence[str] = ()
     complete: str = ""
-    """A column that is NULL in rows without features; empty where there are no such rows."""
+    """A column that is true in rows with features; empty where all rows have them."""
+    levels: int = 0
 
     @property
     def type(self) -> str:
@@ -93,19 +93,24 @@ class _Writer:
     def zero(self) -> str:
         """The sum of nothing: 0, but NULL in a row without features."""
         zero = self.literal(0.0)
-        return f"CASE WHEN {self.complete} IS NOT NULL THEN {zero} END" if self.complete else zero
+        return f"CASE WHEN {self.complete} THEN {zero} END" if self.complete else zero
 
     def cast(self, value: str) -> str:
         """A cast to that type."""
         return self.dialect.cast.format(value=value, type=self.type)
 
     def level(self, items: Sequence[str]) -> None:
-        """Open a SELECT of these items over the one below; carried columns go along."""
-        carried = self.carried
+        """Open a SELECT of these items over what is below; carried columns go along."""
+        carried = list(self.carried)
         if not self.levels:
             pairs = zip(self.carry_sources, self.carried, strict=True)
             carried = [f"{column} AS {alias}" for column, alias in pairs]
-        self.levels.append([*carried, *items])
+        elif self.complete:
+            carried.append(self.complete)
+        fence = f"\n{self.dialect.fence}" if self.dialect.fence else ""
+        columns = listed([*carried, *items])
+        self.below = f"(\nSELECT\n{columns}\nFROM {self.below}{fence}\n) AS s"
+        self.levels += 1
 
     def named(self, values: Sequence[str], letter: str) -> list[str]:
         """Name each value in a SELECT of its own, so that it can be used more than once."""
@@ -115,11 +120,7 @@ class _Writer:
 
     def select(self, items: Sequence[str]) -> str:
         """The whole statement, with these items outermost."""
-        below = self.relation
-        for level in self.levels:
-            fence = f"\n{self.dialect.fence}" if self.dialect.fence else ""
-            below = f"(\nSELECT\n{listed(level)}\nFROM {below}{fence}\n) AS s"
-        return f"SELECT\n{listed(items)}\nFROM {below}"
+        return f"SELECT\n{listed(items)}\nFROM {self.below}"
 
 
 def _prepare(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
@@ -128,13 +129,22 @@ def _prepare(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
     columns = [quote(name, dialect) for name in stage.columns]
     constant = [] if stage.constant is None else [writer.literal(stage.constant)]
     if stage.nulls == "error" and not writer.guard:
-        values = [writer.cast(column) for column in columns]
+        values = [
+            (dialect.boolean_cast if name in writer.booleans else dialect.cast).format(
+                value=column, type=writer.type
+            )
+            for column, name in zip(columns, stage.columns, strict=True)
+        ]
     else:
-        soft = [dialect.soft_cast.format(value=c, type=writer.type) for c in columns]
+        soft = [
+            soft_cast(column, writer.dtype, dialect, boolean=name in writer.booleans)
+            for column, name in zip(columns, stage.columns, strict=True)
+        ]
         values = writer.named(soft, "x")
         finite = [dialect.is_finite.format(value=value) for value in values]
         if stage.nulls == "propagate":
             writer.level([*values, f"{_balanced(finite, ' AND ')} AS complete"])
+            writer.complete = "complete"
             values = [f"CASE WHEN complete THEN {value} END" for value in values]
             constant = [f"CASE WHEN complete THEN {value} END" for value in constant]
         else:
@@ -149,12 +159,8 @@ def _prepare(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
         for value, shift, scale in zip(values, stage.shift, stage.scale, strict=True)
     ]
     if stage.unit_length:
-        values = _unit_length(values, constant, writer)
-    else:
-        values = writer.named([*values, *constant], "x")
-    if stage.nulls == "propagate":
-        writer.complete = values[0]
-    return values
+        return _unit_length(values, constant, writer)
+    return writer.named([*values, *constant], "x")
 
 
 def _instead_of_missing(stage: Prepare, writer: _Writer) -> list[str]:
@@ -162,7 +168,10 @@ def _instead_of_missing(stage: Prepare, writer: _Writer) -> list[str]:
         return [writer.literal(float(fill)) for fill in stage.fill]
     messages = [text(f"missing value in column {name}") for name in stage.columns]
     error = writer.dialect.raise_error
-    return [error.format(message=message, type=writer.type) for message in messages]
+    return [
+        error.format(message=message, value=f"x{i}", type=writer.type)
+        for i, message in enumerate(messages)
+    ]
 
 
 def _affine(value: str, shift: float, scale: float, writer: _Writer) -> str:
@@ -320,12 +329,9 @@ def _balanced(terms: Sequence[str], operator: str) -> str:
     return operator.join(terms)
 
 
-def _as_array(values: list[str], prepare: Prepare, writer: _Writer) -> str:
-    whole_row_may_be_null = prepare.nulls == "propagate"
-    if whole_row_may_be_null:
-        values = writer.named(values, "f")
+def _as_array(values: list[str], writer: _Writer) -> str:
     array = writer.dialect.array.format(items=", ".join(values))
-    if whole_row_may_be_null:
+    if writer.complete:
         # A row without features has no array, rather than an array of NULLs.
-        array = f"CASE WHEN {values[0]} IS NOT NULL THEN {array} END"
+        array = f"CASE WHEN {writer.complete} THEN {array} END"
     return writer.dialect.array_cast.format(array=array, type=writer.type, count=len(values))
