@@ -15,10 +15,10 @@ import pytest
 from support import dyadic, flipped_query, read_table, store
 
 import sqlkrp
-from sqlkrp.cli import _parser, main
+from sqlkrp.arguments import parser
+from sqlkrp.cli import COMMANDS, main
 
 DIGITS = Path(__file__).parents[1] / "examples" / "digits.csv"
-COMMANDS = ["featurize", "draw", "sql", "tables", "run", "export", "verify", "inspect"]
 
 
 @pytest.fixture
@@ -320,16 +320,16 @@ def test_errors_are_one_line_that_helps(run_cli, drawn, tmp_path, arguments, mes
 def test_each_command_s_help_has_an_example_that_parses(run_cli, command):
     help_text = " ".join(run_cli(command, "--help").stdout.split())
     example = help_text.split(f"example: sqlkrp {command} ")[1].split()
-    assert _parser().parse_args([command, *example]).run
+    assert parser(COMMANDS).parse_args([command, *example]).run
 
 
 def test_commands_and_options_are_in_the_readme():
     readme = (DIGITS.parents[1] / "README.md").read_text()
-    choices = _parser()._subparsers._group_actions[0].choices
+    choices = parser(COMMANDS)._subparsers._group_actions[0].choices
     assert sorted(choices) == sorted(COMMANDS)
-    for name, parser in choices.items():
+    for name, one in choices.items():
         assert f"sqlkrp {name}" in readme
-        for option in parser._option_string_actions:
+        for option in one._option_string_actions:
             assert option in readme or option in ("-h", "--help", "-q", "-o"), (name, option)
 
 

@@ -1,0 +1,258 @@
+"""The arguments of the command line: every command's options, help and example."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from typing import NoReturn
+
+from sqlkrp.errors import ParameterError
+from sqlkrp.sql.dialects import DIALECTS
+from sqlkrp.sql.statement import FORMS, OUTPUTS, STAGES
+from sqlkrp.version import __version__
+
+__all__ = ["Command", "parser"]
+
+#: What a command does with its arguments; it returns the exit code.
+Command = Callable[[argparse.Namespace], int]
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ParameterError(f"{message}; see '{self.prog} --help'")
+
+
+def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
+    """The parser of the command line; ``commands`` are what runs, by name."""
+    whole = _Parser(
+        prog="sqlkrp",
+        description="Random features of the polynomial kernel by SUM/minus SQL, in the database.",
+        epilog="example: sqlkrp featurize digits.csv --keep label --to features.csv",
+        allow_abbrev=False,
+    )
+    whole.add_argument("--version", action="version", version=f"sqlkrp {__version__}")
+    subparsers = whole.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    def command(name: str, does: str, example: str) -> argparse.ArgumentParser:
+        one = subparsers.add_parser(
+            name,
+            help=does,
+            description=f"{does[0].upper()}{does[1:]}.",
+            epilog=f"example: sqlkrp {name} {example}",
+            allow_abbrev=False,
+        )
+        one.set_defaults(run=commands[name])
+        one.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
+        return one
+
+    one = command(
+        "featurize",
+        "draw a map, compute the features and write them to a file, in one go",
+        "digits.csv --exclude label --keep label --components 256 --to features.csv",
+    )
+    _add_source(one)
+    _add_destination(one)
+    one.add_argument("--map", metavar="FILE", help="where to save the map (default: beside DEST)")
+    _add_drawing(one)
+    _add_reading(one, tables=True)
+    _add_writing(one)
+    _add_engine(one)
+
+    one = command(
+        "draw",
+        "draw a map from the names and types of the columns",
+        "warehouse.duckdb --table sales --pool hadamard -o sales.map.json",
+    )
+    _add_source(one)
+    one.add_argument("-o", "--out", metavar="MAP", required=True, help="where to save the map")
+    one.add_argument("--force", action="store_true", help="replace the file if it exists")
+    _add_drawing(one)
+    _add_reading(one, tables=True)
+    _add_engine(one)
+
+    one = command(
+        "sql",
+        "print the SQL of a map's features, and nothing else",
+        "sales.map.json --table main.sales --keep id",
+    )
+    _add_map(one)
+    one.add_argument("--table", metavar="NAME", required=True, help="the table, as SQL writes it")
+    one.add_argument("--dialect", choices=sorted(DIALECTS), default="duckdb")
+    _add_reading(one, tables=False)
+    _add_writing(one)
+
+    one = command(
+        "tables",
+        "write the index/sign table and the component table, with their DDL",
+        "sales.map.json -o tables/",
+    )
+    _add_map(one)
+    one.add_argument("-o", "--out", metavar="DIR", required=True, help="a folder for the files")
+    one.add_argument("--format", choices=("csv", "parquet"), default="csv")
+    one.add_argument("--force", action="store_true", help="replace the folder's files")
+
+    one = command(
+        "run",
+        "create a table or view of features inside a database",
+        "sales.map.json --db warehouse.duckdb --table sales --into sales_krp --keep id",
+    )
+    _add_map(one)
+    _add_database(one)
+    one.add_argument("--into", metavar="NAME", required=True, help="the table or view to create")
+    one.add_argument("--view", action="store_true", help="create a view")
+    one.add_argument("--replace", action="store_true", help="replace it if it exists")
+    _add_reading(one, tables=False)
+    _add_writing(one)
+    _add_engine(one)
+
+    one = command(
+        "export",
+        "compute the features and write them to a file",
+        "sales.map.json --db warehouse.duckdb --table sales --keep id --to features.parquet",
+    )
+    _add_map(one)
+    _add_database(one)
+    _add_file(one)
+    _add_destination(one)
+    _add_reading(one, tables=False)
+    _add_writing(one)
+    _add_engine(one)
+
+    one = command(
+        "verify",
+        "compare the engine's features with NumPy's (exit code 1 if they differ)",
+        "sales.map.json --db warehouse.duckdb --table sales --sample 1000",
+    )
+    _add_map(one)
+    _add_database(one)
+    _add_file(one)
+    one.add_argument("--sample", type=int, default=1000, metavar="ROWS", help="(default: 1000)")
+    one.add_argument("--tolerance", type=float, help="relative error of a feature to accept")
+    one.add_argument("--all", action="store_true", help="list every feature, not the worst 10")
+    one.add_argument("--form", choices=FORMS, default="auto")
+    _add_long(one)
+    _add_engine(one)
+
+    one = command(
+        "inspect",
+        "say what a map is: parameters, columns, digest, work a row, size of the SQL",
+        "sales.map.json",
+    )
+    _add_map(one)
+    one.add_argument("--json", action="store_true", help="as JSON")
+    return whole
+
+
+def _add_map(one: argparse.ArgumentParser) -> None:
+    one.add_argument("map", metavar="MAP", help="a map file, from sqlkrp draw or featurize")
+
+
+def _add_source(one: argparse.ArgumentParser) -> None:
+    one.add_argument(
+        "source",
+        metavar="SOURCE",
+        help="a .csv, .csv.gz, .tsv or .parquet file (or a glob), or a .duckdb file with --table",
+    )
+
+
+def _add_destination(one: argparse.ArgumentParser) -> None:
+    one.add_argument(
+        "--to",
+        metavar="DEST",
+        required=True,
+        help="a .csv, .csv.gz or .parquet file, or - for CSV on standard output",
+    )
+    one.add_argument("--force", action="store_true", help="replace files that exist")
+
+
+def _add_database(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--db", metavar="FILE", help="a DuckDB database file")
+    one.add_argument("--table", metavar="NAME", help="its table, as SQL writes it")
+
+
+def _add_file(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--file", metavar="FILE", help="a data file, in place of --db and --table")
+
+
+def _add_drawing(one: argparse.ArgumentParser) -> None:
+    group = one.add_argument_group("the map")
+    group.add_argument("--degree", type=int, default=2, metavar="G", help="of the kernel (2)")
+    group.add_argument("--components", type=int, default=1000, metavar="K", help="features (1000)")
+    group.add_argument("--terms", type=int, default=10, metavar="T", help="products in each (10)")
+    group.add_argument(
+        "--pool",
+        default="achlioptas",
+        metavar="POOL",
+        help="achlioptas (default), hadamard (cheaper, as a rule better) or gaussian",
+    )
+    group.add_argument(
+        "--hyperplanes", type=_whole_or_auto, default="auto", metavar="P", help="in the pool (auto)"
+    )
+    group.add_argument(
+        "--sparsity", type=float, default=3, metavar="S", help="a share 1/S is not zero (3)"
+    )
+    group.add_argument(
+        "--block-size", type=int, default=64, metavar="M", help="of hadamard, a power of two (64)"
+    )
+    group.add_argument("--coef0", type=float, default=0.0, help="c0 of (gamma <x,y> + c0)^g (0)")
+    group.add_argument("--gamma", type=float, default=1.0, help="gamma of the kernel (1)")
+    group.add_argument("--seed", type=int, help="draws the same map again (default: drawn)")
+    group.add_argument("--dtype", default="auto", help="float32, float64 or auto (default)")
+    group.add_argument("--nulls", default="error", help="error (default), zero, mean or propagate")
+    group.add_argument("--scaling", help="standard, minmax or unit (default: none)")
+    group.add_argument(
+        "--exclude", action="append", default=[], metavar="COLUMN", help="repeat for more columns"
+    )
+    group.add_argument(
+        "--include", action="append", metavar="COLUMN", help="use only these (repeat for more)"
+    )
+
+
+def _add_reading(one: argparse.ArgumentParser, *, tables: bool) -> None:
+    if tables:
+        one.add_argument("--table", metavar="NAME", help="the table, if SOURCE is a database")
+    one.add_argument(
+        "--keep",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="hand this column on, unchanged and first (repeat for more)",
+    )
+    _add_long(one)
+
+
+def _add_long(one: argparse.ArgumentParser) -> None:
+    one.add_argument(
+        "--long",
+        type=_three_names,
+        metavar="ROW,FEATURE,VALUE",
+        help="the table is sparse: these are its three columns",
+    )
+    one.add_argument(
+        "--rows", metavar="TABLE", help="with --long: a table with one row for each row"
+    )
+
+
+def _add_writing(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--form", choices=FORMS, default="auto", help="of the SQL (auto)")
+    one.add_argument("--stage", choices=STAGES, default="features")
+    one.add_argument("--output", choices=OUTPUTS, default="columns", help="or one array column")
+
+
+def _add_engine(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--memory-limit", metavar="SIZE", help="of DuckDB, such as 4GB")
+    one.add_argument("--threads", type=int, metavar="N", help="of DuckDB")
+
+
+def _whole_or_auto(value: str) -> int | str:
+    try:
+        return value if value == "auto" else int(value)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{value!r} is neither a number nor 'auto'") from None
+
+
+def _three_names(value: str) -> tuple[str, ...]:
+    names = tuple(value.split(","))
+    if len(names) != 3 or not all(names):
+        raise argparse.ArgumentTypeError("name three columns, such as row,feature,value")
+    return names
