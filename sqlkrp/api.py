@@ -125,12 +125,12 @@ class FeatureMap(maps.Map):
 
     @property
     def title(self) -> str:
-        """The map in one line: what is not at its default."""
+        """The map in one line: its headline, and what is not at its default."""
         defaults = type(self)().get_params()
         given = [
             f"{name}={value!r}"
             for name, value in self.parameters_.items()
-            if value != defaults[name] or name in ("degree", "n_components", "pool")
+            if value != defaults[name] or name in self.headline
         ]
         return f"{type(self).__name__}({', '.join(given)})"
 

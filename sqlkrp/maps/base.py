@@ -48,6 +48,9 @@ class Map:
     prefix: str = "feature"
     """What the feature names begin with."""
 
+    headline: tuple[str, ...] = ("n_components",)
+    """The parameters that its one-line title names even at their defaults."""
+
     n_components: int
     scaling: str | None
     nulls: str

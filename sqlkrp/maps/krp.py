@@ -64,6 +64,7 @@ class KRP(Map):
     """
 
     prefix = "krp"
+    headline = ("degree", "n_components", "pool")
 
     def __init__(
         self,
