@@ -1,7 +1,7 @@
 -- The same when no table of keys is given: a row is a key that has at least one entry.
--- Relation: entries. Lists: $key.
+-- Relation: entries. Value: $key.
 SELECT
   ROW_NUMBER() OVER (ORDER BY row_key ASC) AS row_id,
   row_key
-FROM (SELECT DISTINCT $key AS row_key FROM entries) AS keys
+FROM (SELECT DISTINCT $key AS row_key FROM entries) AS all_keys
 WHERE row_key IS NOT NULL

@@ -1,7 +1,7 @@
 -- Number the rows of a table of keys, for input that comes as (row, feature, value).
--- Relation: keys. Lists: $key, $kept.
+-- Relation: key_table. Values: $numbering (a window function), $key. List: $kept.
 SELECT
-  ROW_NUMBER() OVER () AS row_id,
+  $numbering AS row_id,
   $key AS row_key,
   $kept
-FROM keys
+FROM key_table

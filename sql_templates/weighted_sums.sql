@@ -1,5 +1,5 @@
 -- The projection on hyperplanes of weights (the Gaussian fallback).
--- Relations: inputs, hyperplanes, complete. Values: $numbers (0, 1, ... as rows), $zero.
+-- Relations: inputs, hyperplanes, pool, complete. Value: $zero.
 SELECT
   row_id,
   hyperplane AS feature,
@@ -9,8 +9,8 @@ FROM (
   FROM inputs
   JOIN hyperplanes ON hyperplanes.feature = inputs.feature
   UNION ALL
-  SELECT complete.row_id, every.hyperplane, $zero AS value
+  SELECT complete.row_id, pool.hyperplane, $zero AS value
   FROM complete
-  CROSS JOIN (SELECT $numbers AS hyperplane) AS every
+  CROSS JOIN pool
 ) AS weighted
 GROUP BY row_id, hyperplane

@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,10 +15,11 @@ from sqlkrp import maps
 from sqlkrp.errors import MapFileError, ParameterError
 from sqlkrp.files import write_folder, write_whole
 from sqlkrp.mapfile import digest, dumps, loads
+from sqlkrp.maps.base import match_spelling
 from sqlkrp.sql.dialects import dialect as facts_of
 from sqlkrp.sql.names import TableName, quote, quote_table
 from sqlkrp.sql.names import text as literal
-from sqlkrp.sql.statement import Query, Statement, write
+from sqlkrp.sql.statement import Preflight, Query, Statement, preflight, write
 from sqlkrp.sql.tables import LongInput, create_side_table, side_tables
 from sqlkrp.version import __version__
 
@@ -107,6 +109,43 @@ class FeatureMap(maps.Map):
             query = replace(query, long=LongInput(*long, keys=keys))
         return write(query, facts)
 
+    def preflight(
+        self,
+        *,
+        form: str = "auto",
+        stage: str = "features",
+        output: str = "columns",
+        keep: Iterable[str] = (),
+        dialect: str = "duckdb",
+    ) -> Preflight:
+        """The sizes of the statement and of a table of its rows, against the dialect's limits."""
+        facts = facts_of(dialect)
+        kept = tuple(dict.fromkeys(maps.name_list("keep", keep)))
+        query = self.query(quote("source_table", facts), kept, form, stage, output)
+        return preflight(query, facts)
+
+    def renamed(self: SomeFeatureMap, columns: Iterable[str]) -> SomeFeatureMap:
+        """The map with its columns spelt as a table spells them: the same, or but for case.
+
+        ``columns`` are the table's names. The SQL of the result reads them; its digest is the
+        map's own.
+        """
+        names = maps.name_list("columns", columns)
+        prepare = self.program.prepare
+        spelt = match_spelling(prepare.columns, names)
+        other = copy(self)
+        stages = (
+            replace(
+                prepare,
+                columns=tuple(spelt[name] for name in prepare.columns),
+                booleans=tuple(spelt[name] for name in prepare.booleans),
+            ),
+            *self.program.stages[1:],
+        )
+        other.program_ = replace(self.program, stages=stages)
+        other._digest, other._digest_of = self.digest_, other.program_
+        return other
+
     def query(
         self, relation: str, keep: tuple[str, ...], form: str, stage: str, output: str
     ) -> Query:
@@ -161,9 +200,10 @@ class FeatureMap(maps.Map):
         """
         from sqlkrp.engines.duckdb import write_tables
 
-        if format not in ("csv", "parquet"):
-            raise ParameterError(f"format={format!r} is not allowed: use 'csv' or 'parquet'")
         facts = facts_of(dialect)
+        if format not in facts.load_file:
+            allowed = " or ".join(map(repr, facts.load_file))
+            raise ParameterError(f"format={format!r} is not one {dialect} loads: use {allowed}")
         tables = dict(side_tables(self.program, self.digest_).values())
         target = Path(folder)
         with write_folder(target, _OWN_FILES, replace=replace) as part:
@@ -171,11 +211,15 @@ class FeatureMap(maps.Map):
             load = [
                 f"{create_side_table(name, columns, facts)};\n"
                 + facts.load_file[format].format(
-                    table=quote(name, facts), file=literal(f"{name}.{format}")
+                    table=quote(name, facts), file=literal(f"{name}.{format}", facts)
                 )
                 for name, columns in tables.items()
             ]
-            head = f"-- Side tables of sqlkrp map {self.digest_}; run from inside this folder.\n"
+            head = f"-- Side tables of sqlkrp map {self.digest_} for {dialect}.\n"
+            if facts.executed:
+                head += "-- Run this from inside its folder.\n"
+            else:
+                head += "-- Generated, and never executed there by sqlkrp's tests.\n"
             (part / "load.sql").write_text(head + "\n".join(load) + "\n", encoding="utf-8")
         return sorted(target.iterdir())
 

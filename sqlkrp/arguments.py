@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import csv
 from collections.abc import Callable, Mapping
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from sqlkrp.errors import ParameterError
 from sqlkrp.sql.dialects import DIALECTS
@@ -63,7 +64,13 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
         "draw a map from the names and types of the columns",
         "warehouse.duckdb --table sales --pool hadamard -o sales.map.json",
     )
-    _add_source(one)
+    _add_source(one, nargs="?")
+    one.add_argument(
+        "--columns",
+        type=_names,
+        metavar="A,B,...",
+        help="in place of SOURCE: the columns' names, of a table that is not looked at",
+    )
     one.add_argument("-o", "--out", metavar="MAP", required=True, help="where to save the map")
     one.add_argument("--force", action="store_true", help="replace the file if it exists")
     _add_drawing(one)
@@ -77,7 +84,13 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     )
     _add_map(one)
     one.add_argument("--table", metavar="NAME", required=True, help="the table, as SQL writes it")
-    one.add_argument("--dialect", choices=sorted(DIALECTS), default="duckdb")
+    _add_dialect(one)
+    one.add_argument(
+        "--columns",
+        type=_names,
+        metavar="A,B,...",
+        help="the table's columns, if it spells the map's in another case",
+    )
     _add_reading(one, tables=False)
     _add_writing(one)
 
@@ -89,6 +102,7 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     _add_map(one)
     one.add_argument("-o", "--out", metavar="DIR", required=True, help="a folder for the files")
     one.add_argument("--format", choices=("csv", "parquet"), default="csv")
+    _add_dialect(one)
     one.add_argument("--force", action="store_true", help="replace the folder's files")
 
     one = command(
@@ -135,10 +149,13 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
 
     one = command(
         "inspect",
-        "say what a map is: parameters, columns, digest, work a row, size of the SQL",
-        "sales.map.json",
+        "say what a map is, and measure its SQL against a dialect's limits (exit code 1: over one)",
+        "sales.map.json --dialect postgres --output array",
     )
     _add_map(one)
+    _add_dialect(one)
+    _add_keep(one)
+    _add_writing(one)
     one.add_argument("--json", action="store_true", help="as JSON")
     return whole
 
@@ -147,11 +164,23 @@ def _add_map(one: argparse.ArgumentParser) -> None:
     one.add_argument("map", metavar="MAP", help="a map file, from sqlkrp draw or featurize")
 
 
-def _add_source(one: argparse.ArgumentParser) -> None:
+def _add_source(one: argparse.ArgumentParser, **more: Any) -> None:
     one.add_argument(
         "source",
         metavar="SOURCE",
-        help="a .csv, .csv.gz, .tsv or .parquet file (or a glob), or a .duckdb file with --table",
+        help="a .csv, .csv.gz, .tsv or .parquet file (or a glob), or with --table a database: a "
+        ".duckdb or .sqlite file, or postgresql://...",
+        **more,
+    )
+
+
+def _add_dialect(one: argparse.ArgumentParser) -> None:
+    one.add_argument(
+        "--dialect",
+        choices=sorted(DIALECTS),
+        default="duckdb",
+        metavar="NAME",
+        help=f"of the SQL: {', '.join(sorted(DIALECTS))} (duckdb)",
     )
 
 
@@ -166,7 +195,9 @@ def _add_destination(one: argparse.ArgumentParser) -> None:
 
 
 def _add_database(one: argparse.ArgumentParser) -> None:
-    one.add_argument("--db", metavar="FILE", help="a DuckDB database file")
+    one.add_argument(
+        "--db", metavar="DB", help="a DuckDB or SQLite database file, or postgresql://..."
+    )
     one.add_argument("--table", metavar="NAME", help="its table, as SQL writes it")
 
 
@@ -211,6 +242,11 @@ def _add_drawing(one: argparse.ArgumentParser) -> None:
 def _add_reading(one: argparse.ArgumentParser, *, tables: bool) -> None:
     if tables:
         one.add_argument("--table", metavar="NAME", help="the table, if SOURCE is a database")
+    _add_keep(one)
+    _add_long(one)
+
+
+def _add_keep(one: argparse.ArgumentParser) -> None:
     one.add_argument(
         "--keep",
         action="append",
@@ -218,7 +254,6 @@ def _add_reading(one: argparse.ArgumentParser, *, tables: bool) -> None:
         metavar="COLUMN",
         help="hand this column on, unchanged and first (repeat for more)",
     )
-    _add_long(one)
 
 
 def _add_long(one: argparse.ArgumentParser) -> None:
@@ -249,6 +284,14 @@ def _whole_or_auto(value: str) -> int | str:
         return value if value == "auto" else int(value)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{value!r} is neither a number nor 'auto'") from None
+
+
+def _names(value: str) -> list[str]:
+    """Names separated by commas; one that holds a comma stands in double quotes."""
+    (names,) = csv.reader([value]) if value else ([],)
+    if not all(names) or not names:
+        raise argparse.ArgumentTypeError("name columns, such as height,width")
+    return names
 
 
 def _three_names(value: str) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import re
 import signal
 import sys
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -17,19 +18,18 @@ from typing import Any, NoReturn
 from sqlkrp import report
 from sqlkrp.api import KRP, FeatureMap, load
 from sqlkrp.arguments import Command, parser
-from sqlkrp.engines import Database, connect
+from sqlkrp.engines import Database, connect, is_database, is_there
 from sqlkrp.errors import ParameterError, SqlkrpError
 from sqlkrp.files import require_free, require_other_file
 from sqlkrp.sql.statement import Statement
 
 __all__ = ["main"]
 
-_DATABASE_SUFFIXES = (".duckdb", ".ddb", ".db")
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code is 0, 1 (verify found a difference), or 2 (an error)."""
     signal.signal(signal.SIGTERM, _stop)
+    warnings.showwarning = _warn
     try:
         given = parser(COMMANDS).parse_args(arguments)
         code: int = given.run(given)
@@ -63,6 +63,10 @@ def _stop(signum: int, frame: Any) -> NoReturn:
     raise KeyboardInterrupt
 
 
+def _warn(message: Any, *others: Any, **more: Any) -> None:
+    print(f"sqlkrp: warning: {' '.join(str(message).split())}", file=sys.stderr)
+
+
 def _reader_went_away() -> int:
     # As with `| head`: the reader has what it wanted, and Python must not complain at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -94,7 +98,7 @@ def _featurize(given: argparse.Namespace) -> int:
                 replace=given.force,
                 **_writing(given),
             )
-    known = report.facts(fitted)
+    known = report.facts(fitted, None)
     *kept, first, last = _kept_and_features(run.statement)
     names = f"{first} ... {last}" if first != last else first
     count = len(run.statement.columns) - len(kept)
@@ -120,10 +124,15 @@ def _featurize(given: argparse.Namespace) -> int:
 
 def _draw(given: argparse.Namespace) -> int:
     _require_new([given.out], given.force)
-    with _open(given, given.source) as database:
-        fitted = _draw_map(given, database, _table(given, given.source))
+    if given.columns is not None:
+        if given.source is not None:
+            raise ParameterError("SOURCE and --columns are both given: give one")
+        fitted = _fit(given, given.columns)
+    else:
+        with _open(given, given.source) as database:
+            fitted = _draw_map(given, database, _table(given, given.source))
     fitted.save(given.out, replace=given.force)
-    known = report.facts(fitted)
+    known = report.facts(fitted, None)
     _say(
         given,
         [
@@ -136,7 +145,10 @@ def _draw(given: argparse.Namespace) -> int:
 
 
 def _sql(given: argparse.Namespace) -> int:
-    text = load(given.map).to_sql(
+    fitted = load(given.map)
+    if given.columns is not None:
+        fitted = fitted.renamed(given.columns)
+    text = fitted.to_sql(
         given.table,
         form=given.form,
         stage=given.stage,
@@ -152,7 +164,9 @@ def _sql(given: argparse.Namespace) -> int:
 
 def _tables(given: argparse.Namespace) -> int:
     fitted = load(given.map)
-    files = fitted.save_tables(given.out, format=given.format, replace=given.force)
+    files = fitted.save_tables(
+        given.out, format=given.format, dialect=given.dialect, replace=given.force
+    )
     _say(given, [("wrote", str(path)) for path in files])
     return 0
 
@@ -209,17 +223,29 @@ def _verify(given: argparse.Namespace) -> int:
 
 def _inspect(given: argparse.Namespace) -> int:
     fitted = load(given.map)
+    found = report.preflight_of(
+        fitted,
+        dialect=given.dialect,
+        form=given.form,
+        stage=given.stage,
+        output=given.output,
+        keep=given.keep,
+    )
     if given.json:
-        print(json.dumps(report.facts(fitted), indent=1, ensure_ascii=False))
+        print(json.dumps(report.facts(fitted, found), indent=1, ensure_ascii=False))
     else:
-        print("\n".join(report.map_lines(fitted)))
-    return 0
+        print("\n".join(report.map_lines(fitted, found)))
+    return 1 if found and found.problems else 0
 
 
 # --- from arguments to the API ------------------------------------------------------------------
 
 
 def _draw_map(given: argparse.Namespace, database: Database, table: Any) -> FeatureMap:
+    return _fit(given, database.source(table, long=given.long))
+
+
+def _fit(given: argparse.Namespace, source: Any) -> FeatureMap:
     krp = KRP(
         given.degree,
         given.components,
@@ -235,15 +261,17 @@ def _draw_map(given: argparse.Namespace, database: Database, table: Any) -> Feat
         dtype=given.dtype,
         random_state=given.seed,
     )
-    source = database.source(table, long=given.long)
     keep = [] if given.long else given.keep  # there they are columns of the table of rows
     return krp.fit(source, include=given.include, exclude=given.exclude, keep=keep)
 
 
 def _open(given: argparse.Namespace, source: str | None, *, write: bool = False) -> Database:
     path = _database_path(given, source)
-    if path is not None and not os.path.exists(path):
-        raise ParameterError(f"there is no database {path!r}: give the path of a DuckDB file")
+    if path is not None and not is_there(path):
+        raise ParameterError(
+            f"there is no database {path!r}: give the path of a DuckDB or SQLite file, or a URL "
+            "postgresql://..."
+        )
     database = connect(
         path,
         read_only=not write,
@@ -260,9 +288,9 @@ def _database_path(given: argparse.Namespace, source: str | None) -> str | None:
         raise ParameterError("--file and --db are both given: give one source")
     if source is None:
         if not given.db:
-            raise ParameterError("no source is given: give --db FILE.duckdb and --table NAME")
+            raise ParameterError("no source is given: name a database and --table NAME")
         return str(given.db)
-    return source if source.lower().endswith(_DATABASE_SUFFIXES) else None
+    return source if is_database(source) else None
 
 
 def _table(given: argparse.Namespace, source: str | None) -> Any:

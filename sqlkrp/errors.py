@@ -13,6 +13,7 @@ __all__ = [
     "MissingValueError",
     "NotFittedError",
     "ParameterError",
+    "RangeWarning",
     "SqlkrpError",
     "TargetExistsError",
 ]
@@ -48,6 +49,10 @@ class TargetExistsError(SqlkrpError, ValueError):
 
 class LimitError(SqlkrpError, ValueError):
     """What was asked for is more than the engine can take."""
+
+
+class RangeWarning(UserWarning):
+    """The engine may stop at a number that is too large or too small."""
 
 
 class EngineError(SqlkrpError, RuntimeError):

@@ -7,21 +7,35 @@ from typing import Any
 
 from sqlkrp.api import FeatureMap
 from sqlkrp.errors import ColumnError
-from sqlkrp.sql.dialects import dialect
-from sqlkrp.sql.statement import choose_form
+from sqlkrp.sql.statement import Preflight
 from sqlkrp.stages import Projection
 from sqlkrp.verification import Verification
 
-__all__ = ["aligned", "facts", "left_out_text", "map_lines", "verification_lines"]
+__all__ = [
+    "aligned",
+    "facts",
+    "left_out_text",
+    "map_lines",
+    "preflight_of",
+    "verification_lines",
+    "work_text",
+]
 
 _SHOWN_FEATURES = 10
 _ONLY_LONG = "for (row, feature, value) input only: some names cannot be columns side by side"
 
 
-def facts(fitted: FeatureMap) -> dict[str, Any]:
+def preflight_of(fitted: FeatureMap, **options: Any) -> Preflight | None:
+    """The sizes of a map's statement; None if its columns cannot stand side by side."""
+    try:
+        return fitted.preflight(**options)
+    except ColumnError:
+        return None
+
+
+def facts(fitted: FeatureMap, found: Preflight | None) -> dict[str, Any]:
     """Everything ``inspect`` knows of a map, for people (as lines) and programs (as JSON)."""
     program = fitted.program
-    form, why = choose_form(program, "auto", dialect("duckdb"))
     projection = next(stage for stage in program.stages if isinstance(stage, Projection))
     return {
         "map": type(fitted).__name__,
@@ -37,17 +51,29 @@ def facts(fitted: FeatureMap) -> dict[str, Any]:
         "nonzeros": projection.n_nonzero,
         "additions_a_row": program.additions,
         "products_a_row": program.products,
-        "form": form,
-        "form_because": why,
-        "sql_bytes": _sql_bytes(fitted),
+        **({} if found is None else _preflight_facts(found)),
     }
 
 
-def map_lines(fitted: FeatureMap) -> list[str]:
+def _preflight_facts(found: Preflight) -> dict[str, Any]:
+    return {
+        "dialect": found.dialect.name,
+        "executed": found.dialect.executed,
+        "form": found.form,
+        "form_because": found.because,
+        "sizes": {
+            check.what: {"found": check.found, "limit": check.limit}
+            for check in (*found.checks, *found.table_checks)
+        },
+        "problems": found.problems,
+    }
+
+
+def map_lines(fitted: FeatureMap, found: Preflight | None) -> list[str]:
     """The facts of a map for a person."""
-    known = facts(fitted)
+    known = facts(fitted, found)
     parameters = ", ".join(f"{name}={value!r}" for name, value in known["parameters"].items())
-    return aligned(
+    lines = aligned(
         [
             ("map", f"{known['map']}({parameters})"),
             ("digest", known["digest"]),
@@ -57,10 +83,23 @@ def map_lines(fitted: FeatureMap) -> list[str]:
             ("features", f"{known['features']:,}, computed as {known['dtype']}"),
             ("hyperplanes", _hyperplanes_text(known)),
             ("work a row", work_text(known)),
-            ("form", f"{known['form']} ({known['form_because']})"),
-            ("SQL", f"{known['sql_bytes']:,} bytes" if known["sql_bytes"] else _ONLY_LONG),
+            ("SQL", _ONLY_LONG if found is None else _sql_text(found)),
         ]
     )
+    return lines if found is None else [*lines, *_preflight_lines(found)]
+
+
+def _sql_text(found: Preflight) -> str:
+    how = "" if found.dialect.executed else ", generated only"
+    return f"for {found.dialect.name}{how}: {found.form} form ({found.because})"
+
+
+def _preflight_lines(found: Preflight) -> list[str]:
+    pairs = []
+    for check in (*found.checks, *found.table_checks):
+        limit = "" if check.limit is None else f" of at most {check.limit:,}"
+        pairs.append((f"  {check.what}", f"{check.found:,}{limit}"))
+    return [*aligned(pairs), *(f"too large: {problem}" for problem in found.problems)]
 
 
 def work_text(known: dict[str, Any]) -> str:
@@ -98,13 +137,6 @@ def aligned(pairs: Sequence[tuple[str, str]]) -> list[str]:
     """Lines of label and text, the texts below each other."""
     width = max(len(label) for label, _ in pairs)
     return [f"{label:<{width}}  {value}" for label, value in pairs]
-
-
-def _sql_bytes(fitted: FeatureMap) -> int | None:
-    try:
-        return len(fitted.statement("source_table").text.encode())
-    except ColumnError:
-        return None
 
 
 def _hyperplanes_text(known: dict[str, Any]) -> str:

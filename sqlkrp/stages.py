@@ -173,6 +173,10 @@ class Projection(Stage):
         """Nonzero entries of all hyperplanes."""
         raise NotImplementedError
 
+    def _pool_table(self) -> Table:
+        """One row for each hyperplane; an all-zero one has no row of its own elsewhere."""
+        return {"hyperplane": np.arange(self.n_outputs, dtype=np.int32)}
+
 
 @dataclass(frozen=True, eq=False)
 class SignedSums(Projection):
@@ -240,7 +244,8 @@ class SignedSums(Projection):
                 "hyperplane": self.hyperplane.astype(np.int32),
                 "feature": self.feature.astype(np.int32),
                 "sign": self.sign.astype(np.int8),
-            }
+            },
+            "pool": self._pool_table(),
         }
 
 
@@ -381,7 +386,8 @@ class WeightedSums(Projection):
                 "hyperplane": hyperplane.astype(np.int32),
                 "feature": feature.astype(np.int32),
                 "weight": self.weights[hyperplane, feature].astype(np.float64),
-            }
+            },
+            "pool": self._pool_table(),
         }
 
 

@@ -92,7 +92,7 @@ def test_the_tables_form_sums_and_multiplies_in_windows():
     assert partitions == {("row_id", "component", "term"), ("row_id", "component")}
     assert all(name.startswith(krp.digest_[:12] + "_") for name in statement.side_tables)
     assert sorted(name[13:] for name in statement.side_tables) == [
-        "columns", "components", "hyperplanes",
+        "columns", "components", "hyperplanes", "pool",
     ]  # fmt: skip
 
 

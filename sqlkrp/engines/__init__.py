@@ -3,12 +3,48 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from sqlkrp.engines.database import Database
 from sqlkrp.errors import ParameterError
 
-__all__ = ["Database", "connect"]
+__all__ = ["Database", "connect", "is_database", "is_there"]
+
+
+@dataclass(frozen=True)
+class _Engine:
+    """How an engine is recognised without importing its driver."""
+
+    module: str
+    session: str
+    drivers: tuple[str, ...]
+    """The packages that its connections are of."""
+    extra: str = ""
+    """What to install for it, if it does not come with sqlkrp."""
+    schemes: tuple[str, ...] = ()
+    suffixes: tuple[str, ...] = ()
+    first_bytes: bytes | None = None
+
+
+_DUCKDB = _Engine("duckdb", "DuckDB", ("duckdb", "_duckdb"), suffixes=(".duckdb", ".ddb", ".db"))
+_SQLITE = _Engine(
+    "sqlite",
+    "SQLite",
+    ("sqlite3",),
+    suffixes=(".sqlite", ".sqlite3"),
+    first_bytes=b"SQLite format 3\0",
+)
+_POSTGRES = _Engine(
+    "postgres",
+    "Postgres",
+    ("psycopg",),
+    extra="postgres",
+    schemes=("postgresql://", "postgres://"),
+)
+_ENGINES = (_DUCKDB, _SQLITE, _POSTGRES)
 
 
 def connect(
@@ -20,23 +56,76 @@ def connect(
 ) -> Database:
     """Connect to a database, or wrap an open connection (which is left as it was).
 
-    ``target`` is the path of a DuckDB file, None for an empty database in memory, or an open
-    DuckDB connection. Nothing is created in it until ``create`` is called.
+    ``target`` is the path of a DuckDB or SQLite file, a URL ``postgresql://...``, None for an
+    empty DuckDB database in memory, or an open connection of one of these (duckdb, sqlite3,
+    psycopg). Nothing is created in it until ``create`` is called. ``memory_limit`` and ``threads``
+    are DuckDB's.
     """
-    from sqlkrp.engines.duckdb import DuckDB
-
     if target is None or isinstance(target, (str, os.PathLike)):
+        session = _session_class(_engine_of(target))
         return Database(
-            DuckDB.open(target, read_only=read_only, memory_limit=memory_limit, threads=threads)
+            session.open(target, read_only=read_only, memory_limit=memory_limit, threads=threads)
         )
-    if DuckDB.is_connection(target):
-        if read_only or memory_limit or threads:
-            raise ParameterError(
-                "read_only, memory_limit and threads cannot be set on an open connection: "
-                "set them where you opened it"
-            )
-        return Database(DuckDB(target))
+    package = type(target).__module__.partition(".")[0]
+    for engine in _ENGINES:
+        if package in engine.drivers and _session_class(engine).is_connection(target):
+            if read_only or memory_limit or threads:
+                raise ParameterError(
+                    "read_only, memory_limit and threads cannot be set on an open connection: "
+                    "set them where you opened it"
+                )
+            return Database(_session_class(engine)(target))
     raise ParameterError(
-        f"cannot connect to {type(target).__name__}: give the path of a DuckDB file, an open "
-        "DuckDB connection, or nothing for a database in memory"
+        f"cannot connect to {type(target).__name__}: give the path of a DuckDB or SQLite file, a "
+        "URL postgresql://..., an open connection, or nothing for a database in memory"
     )
+
+
+def is_database(target: str) -> bool:
+    """Whether this names a database, rather than a data file."""
+    return _is_url(target) or any(
+        target.lower().endswith(suffix) for engine in _ENGINES for suffix in engine.suffixes
+    )
+
+
+def is_there(target: str) -> bool:
+    """Whether a database is there to be opened; of a server, only connecting tells."""
+    return _is_url(target) or os.path.exists(target)
+
+
+def _is_url(target: str) -> bool:
+    return any(target.startswith(engine.schemes) for engine in _ENGINES if engine.schemes)
+
+
+def _engine_of(target: str | os.PathLike[str] | None) -> _Engine:
+    if target is None:
+        return _DUCKDB
+    name = os.fspath(target)
+    path = Path(name)
+    beginning = b""
+    if path.is_file():
+        with path.open("rb") as file:
+            beginning = file.read(16)
+    for engine in _ENGINES:
+        if engine.schemes and name.startswith(engine.schemes):
+            return engine
+        if engine.first_bytes and beginning.startswith(engine.first_bytes):
+            return engine
+    if "://" in name:
+        schemes = ", ".join(scheme for engine in _ENGINES for scheme in engine.schemes)
+        raise ParameterError(
+            f"no engine here is reached by {name.partition('://')[0]}://: use {schemes} or a file"
+        )
+    fresh = (one for one in _ENGINES if not beginning and name.lower().endswith(one.suffixes))
+    return next(fresh, _DUCKDB)
+
+
+def _session_class(engine: _Engine) -> Any:
+    try:
+        module = import_module(f"sqlkrp.engines.{engine.module}")
+    except ImportError as bad:
+        raise ParameterError(
+            f"{engine.session} needs a driver that is not installed ({bad.name}): "
+            f"pip install 'sqlkrp[{engine.extra}]'"
+        ) from bad
+    return getattr(module, engine.session)

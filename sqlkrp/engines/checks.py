@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+
+import numpy as np
 
 from sqlkrp.engines.inputs import Input, finite_value
 from sqlkrp.engines.session import Session
-from sqlkrp.errors import ColumnError, MissingValueError, ParameterError
+from sqlkrp.errors import ColumnError, MissingValueError, ParameterError, RangeWarning
 from sqlkrp.maps.base import match_columns, near_matches
 from sqlkrp.maps.source import NUMERIC
 from sqlkrp.sql.names import quote
 from sqlkrp.sql.tables import LongInput
-from sqlkrp.stages import Prepare, missing_message
+from sqlkrp.stages import Prepare, Program, missing_message
 
 __all__ = ["check_columns", "check_values"]
 
@@ -31,11 +34,17 @@ def check_columns(session: Session, prepare: Prepare, data: Input, keep: Sequenc
         _require_numbers(session, prepare.columns, data)
 
 
-def check_values(session: Session, prepare: Prepare, data: Input) -> None:
+def check_values(session: Session, program: Program, data: Input) -> None:
     """Read the source once for what the statement must not meet."""
+    prepare = program.prepare
     if data.long is not None:
         _require_single_entries(session, data.long, data)
         _require_known_features(session, prepare, data.long, data)
+    elif prepare.nulls == "error" or session.dialect.overflow_is_error:
+        complete, largest = _look(session, prepare, data)
+        _warn_of_range(session, program, largest)
+        if complete:
+            return
     if prepare.nulls == "error":
         count = _missing if data.long is None else _missing_entries
         missing = count(session, prepare, data)
@@ -52,13 +61,53 @@ def _require_numbers(session: Session, columns: Sequence[str], data: Input) -> N
             )
 
 
+def _look(session: Session, prepare: Prepare, data: Input) -> tuple[bool, float | None]:
+    """Whether no row misses a value, and where it matters the largest absolute value."""
+    pairs = [finite_value(session, data, name, prepare.dtype) for name in prepare.columns]
+    tests = " AND ".join(test for _, test in pairs)
+    # One count in all is quick; where it finds something, each column is counted.
+    calls = ["COUNT(*)", f"COUNT(CASE WHEN {tests} THEN 1 END)"]
+    if session.dialect.overflow_is_error:
+        sizes = ", ".join(f"ABS({value})" for value, _ in pairs)
+        calls.append(f"MAX(CASE WHEN {tests} THEN GREATEST({sizes}) END)")
+    ((total, whole, *largest),) = session.rows(
+        f"SELECT {', '.join(calls)} FROM {data.relation}", "counting missing values"
+    )
+    return total == whole, next(iter(largest), None)
+
+
+def _warn_of_range(session: Session, program: Program, largest: float | None) -> None:
+    """Warn of products that would leave the range of floats, where that ends the statement."""
+    prepare = program.prepare
+    if not largest or prepare.unit_length or np.any(prepare.shift) or np.any(prepare.scale != 1):
+        return  # scaled inputs are of size 1
+    limits = np.finfo(prepare.dtype)
+    # A sum whose terms cancel leaves a rounding error of them.
+    sizes = np.array([[largest], [largest * float(limits.eps)]])
+    with np.errstate(over="ignore"):
+        high, low = program.magnitude(np.repeat(sizes, prepare.n_inputs, axis=1)).tolist()
+    if high > float(limits.max) or low < float(limits.smallest_subnormal):
+        how = "large" if high > float(limits.max) else "small"
+        warnings.warn(
+            f"values up to {largest:.3g} may give products too {how} for {prepare.dtype}, which "
+            f"{session.dialect.name} refuses: draw the map with scaling='standard' or 'unit'",
+            RangeWarning,
+            stacklevel=2,
+        )
+
+
 def _missing(session: Session, prepare: Prepare, data: Input) -> dict[str, int]:
     tests = [finite_value(session, data, name, prepare.dtype)[1] for name in prepare.columns]
-    counts = ", ".join(f"COUNT(CASE WHEN {test} THEN 1 END)" for test in tests)
-    ((total, *whole),) = session.rows(
-        f"SELECT COUNT(*), {counts} FROM {data.relation}", "counting missing values"
-    )
-    return {name: int(total - count) for name, count in zip(prepare.columns, whole, strict=True)}
+    limit = session.dialect.limits.select_columns or len(tests) + 1
+    missing: list[int] = []
+    for first in range(0, len(tests), limit - 1):
+        part = tests[first : first + limit - 1]
+        counts = ", ".join(f"COUNT(CASE WHEN {test} THEN 1 END)" for test in part)
+        ((total, *whole),) = session.rows(
+            f"SELECT COUNT(*), {counts} FROM {data.relation}", "counting missing values"
+        )
+        missing += [int(total - count) for count in whole]
+    return dict(zip(prepare.columns, missing, strict=True))
 
 
 def _missing_entries(session: Session, prepare: Prepare, data: Input) -> dict[str, int]:

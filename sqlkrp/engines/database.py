@@ -15,15 +15,16 @@ from typing import Any, Protocol
 
 from sqlkrp.engines.checks import check_columns, check_values
 from sqlkrp.engines.inputs import Input, Long, TableSource, read_input
-from sqlkrp.engines.samples import sampled
+from sqlkrp.engines.samples import computed_in_place, sampled
 from sqlkrp.engines.session import Session, TableOrFile
 from sqlkrp.errors import ParameterError, TargetExistsError
 from sqlkrp.files import require_other_file
 from sqlkrp.maps.base import name_list, real, whole
 from sqlkrp.maps.source import BOOLEAN, Source
 from sqlkrp.sql.names import TableName
-from sqlkrp.sql.statement import Query, Statement, write
-from sqlkrp.stages import Program
+from sqlkrp.sql.preflight import require
+from sqlkrp.sql.statement import Query, Statement, draft, features_table, write
+from sqlkrp.stages import Array, Program
 from sqlkrp.verification import Verification, compare
 
 __all__ = ["Database", "Fitted", "Run"]
@@ -106,6 +107,7 @@ class Database:
             self._require_free(full, [table, rows], view=view, replace=replace)
             # A view is read when its table may have changed, so it guards itself.
             statement = self._checked(query, data, guard=view)
+            require(features_table(statement, query, self._session.dialect), self._session.dialect)
             if view and statement.side_tables:
                 raise ParameterError(
                     "a view in the tables form would need side tables that stay: "
@@ -192,15 +194,25 @@ class Database:
         whole("sample", sample, at_least=1)
         if tolerance is not None:
             real("tolerance", tolerance, at_least=0)
-        data, query = self._query(fitted, table, (), form, "features", "columns", long, rows)
-        check_values(self._session, query.program.prepare, data)
-        with sampled(self._session, query, sample) as (small, inputs):
-            statement = write(replace(small, guard=False), self._session.dialect)
+        with self._session.transaction():
+            data, query = self._query(fitted, table, (), form, "features", "columns", long, rows)
+            check_values(self._session, query.program, data)
+            query = replace(query, guard=False)
+            used, inputs, found = self._computed(query, sample)
+        return compare(fitted.program, inputs, found, used, tolerance)
+
+    def _computed(self, query: Query, count: int) -> tuple[str, Array, Array]:
+        """The form used, and the inputs and the engine's features of a sample of rows."""
+        form = draft(query, self._session.dialect).form
+        if form == "wide" and self._session.dialect.array is not None:
+            return (form, *computed_in_place(self._session, query, count))
+        with sampled(self._session, query, count) as (small, inputs):
+            statement = write(small, self._session.dialect)
             with self._side_tables(statement):
                 found = self._session.columns(
-                    statement.text, fitted.program.names, "the features of the sample"
+                    statement.text, query.program.names, "the features of the sample"
                 )
-        return compare(fitted.program, inputs, found, statement.form, tolerance)
+        return statement.form, inputs, found
 
     def close(self) -> None:
         """Drop what the library still holds in the connection; close it if it opened it."""
@@ -238,7 +250,7 @@ class Database:
     def _checked(self, query: Query, data: Input, *, guard: bool) -> Statement:
         """The statement, written before the source's values are read: a bad one fails fast."""
         statement = write(replace(query, guard=guard), self._session.dialect)
-        check_values(self._session, query.program.prepare, data)
+        check_values(self._session, query.program, data)
         return statement
 
     def _require_free(

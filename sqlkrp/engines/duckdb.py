@@ -281,7 +281,10 @@ class DuckDB(Session):
     def comment(self, into: TableName, text_of: str, *, view: bool) -> None:
         kind = "VIEW" if view else "TABLE"
         name = quote_table(into, self.dialect)
-        self.execute(f"COMMENT ON {kind} {name} IS {text(text_of)}", f"naming the map of {into!r}")
+        self.execute(
+            f"COMMENT ON {kind} {name} IS {text(text_of, self.dialect)}",
+            f"naming the map of {into!r}",
+        )
 
     # --- exporting ----------------------------------------------------------------------------
 
@@ -296,7 +299,10 @@ class DuckDB(Session):
             yield lambda select: self._copy(select, part, options, str(target))
 
     def _copy(self, select: str, path: Path, options: str, named: str) -> int:
-        self.execute(f"COPY (\n{select}\n) TO {text(str(path))} ({options})", f"writing {named}")
+        self.execute(
+            f"COPY (\n{select}\n) TO {text(str(path), self.dialect)} ({options})",
+            f"writing {named}",
+        )
         return self._count()
 
     def _copy_to_stdout(self, select: str) -> int:
@@ -372,7 +378,7 @@ def _file_relation(path: Path) -> str:
         name = re.sub(r"[\[*?]", r"[\g<0>]", name)
     # Behind the fence, as DuckDB else moves our casts into the CSV reader, which then reads 2.5 or
     # 'true' as another type than it said the column has.
-    return f"(SELECT * FROM {reader}({text(name)}, {options}) OFFSET 0)"
+    return f"(SELECT * FROM {reader}({text(name, dialect('duckdb'))}, {options}) OFFSET 0)"
 
 
 def _suffix(path: Path, known: Collection[str]) -> str:

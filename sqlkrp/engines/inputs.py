@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sqlkrp.engines.session import Session, TableOrFile
 from sqlkrp.errors import ParameterError
 from sqlkrp.maps.base import match_columns
 from sqlkrp.maps.source import BOOLEAN, Statistics
-from sqlkrp.sql.names import quote, soft_cast
+from sqlkrp.sql.names import number, quote, soft_cast
 from sqlkrp.sql.tables import LongInput
 
 __all__ = ["Input", "Long", "TableSource", "finite_value", "read_input"]
@@ -66,7 +67,7 @@ def finite_value(session: Session, data: Input, column: str, dtype: str) -> tupl
     dialect = session.dialect
     truth = session.kind(data.types[column]) == BOOLEAN
     value = soft_cast(quote(column, dialect), dtype, dialect, boolean=truth)
-    return value, dialect.is_finite.format(value=value)
+    return value, dialect.finite(value)
 
 
 class TableSource:
@@ -101,15 +102,27 @@ class TableSource:
                 "scaling and nulls='mean' need one column a feature: for (row, feature, value) "
                 "input use scaling=None or 'unit', and another policy"
             )
-        moments = []
+        values = []
         for name in columns:
             value, finite = finite_value(self._session, self._data, name, "float64")
-            calls = ("COUNT", "AVG", "STDDEV_POP", "MIN", "MAX")
-            moments += [f"{call}(CASE WHEN {finite} THEN {value} END)" for call in calls]
-        row = self._aggregate(moments)
-        table = np.array([np.nan if value is None else value for value in row], dtype="float64")
-        count, mean, std, low, high = table.reshape(-1, 5).T
-        return Statistics(count.astype("int64"), mean, std, low, high)
+            values.append(f"CASE WHEN {finite} THEN {value} END")
+        calls = ("COUNT", "AVG", "MIN", "MAX")
+        table = self._numbers([f"{call}({value})" for value in values for call in calls])
+        count, mean, low, high = table.reshape(-1, 4).T
+        # In a second look, as not every engine knows a deviation, and this is the exact way.
+        deviations = [
+            f"({value} - {number(middle, 'float64', self._session.dialect)})"
+            for value, middle in zip(values, np.nan_to_num(mean).tolist(), strict=True)
+        ]
+        variance = self._numbers([f"AVG({one} * {one})" for one in deviations])
+        return Statistics(count.astype("int64"), mean, np.sqrt(variance), low, high)
+
+    def _numbers(self, expressions: Sequence[str]) -> NDArray[np.float64]:
+        limit = self._session.dialect.limits.select_columns or len(expressions)
+        row: list[Any] = []
+        for first in range(0, len(expressions), limit):
+            row += self._aggregate(expressions[first : first + limit])
+        return np.array([np.nan if value is None else value for value in row], dtype="float64")
 
     def _aggregate(self, expressions: Sequence[str]) -> tuple[Any, ...]:
         return self._session.rows(

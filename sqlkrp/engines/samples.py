@@ -12,12 +12,40 @@ from numpy.typing import NDArray
 
 from sqlkrp.engines.session import Session
 from sqlkrp.sql.names import quote
-from sqlkrp.sql.statement import Query
+from sqlkrp.sql.statement import Query, write
 from sqlkrp.sql.tables import LongInput
 
 __all__ = ["sampled"]
 
 _WHAT = "drawing a sample of rows"
+
+
+def computed_in_place(
+    session: Session, query: Query, count: int
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The inputs and the engine's features of a sample, by one statement that creates nothing."""
+    dialect, columns = session.dialect, query.program.prepare.columns
+    assert dialect.array is not None
+    beside = "sqlkrp_inputs"
+    while beside in {name.lower() for name in columns}:
+        beside += "_"
+    doubles = ", ".join(_double(session, name) for name in columns)
+    inputs = dialect.array.format(items=doubles)
+    sample = session.sample(query.relation, columns, count)
+    listed = ", ".join(quote(name, dialect) for name in columns)
+    relation = (
+        f"(SELECT {listed}, {inputs} AS {quote(beside, dialect)} FROM (\n{sample}\n) AS drawn)"
+        " AS sample"
+    )
+    small = replace(query, relation=relation, keep=(beside,), form="wide", output="array")
+    rows = session.rows(write(small, dialect).text, "the features of the sample")
+    width = len(query.program.names)
+    found = [[None] * width if features is None else features for _, features in rows]
+    return _array([row[0] for row in rows], len(columns)), _array(found, width)
+
+
+def _array(rows: list[Any], width: int) -> NDArray[Any]:
+    return np.array(rows, dtype="float64").reshape(-1, width)
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from sqlkrp.sql.dialects import Dialect
+from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.names import TableName
 from sqlkrp.stages import Table
 

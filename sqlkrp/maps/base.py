@@ -270,6 +270,21 @@ def match_columns(wanted: Iterable[str], present: Iterable[str], where: str = "t
         raise ColumnError(f"column {missing[0]!r}{more} is not in {where}{near}")
 
 
+def match_spelling(wanted: Iterable[str], present: Iterable[str]) -> dict[str, str]:
+    """Each wanted name as it is spelt among those present: exactly, or but for case."""
+    names = list(present)
+    found = {}
+    for name in wanted:
+        same = [one for one in names if one == name]
+        near = same or [one for one in names if one.lower() == name.lower()]
+        if len(near) > 1 and not same:
+            raise ColumnError(f"column {name!r} may be any of {near!r}: name one of them")
+        if not near:
+            match_columns([name], names, where="the columns named")
+        found[name] = near[0]
+    return found
+
+
 def near_matches(name: str, present: Iterable[str]) -> str:
     """The end of an error message: what may have been meant."""
     names = [str(one) for one in present]

@@ -1,112 +1,476 @@
-"""What each SQL dialect is like: one frozen record of facts per dialect.
+"""One frozen record of facts per dialect.
 
-Nothing else in the package asks which dialect it writes; it asks for a fact.
+Nothing else in the package asks which dialect it writes; it asks for a fact. Facts of the engines
+that are executed were measured; those of the others are their documentation's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from types import MappingProxyType
 
 from sqlkrp.errors import ParameterError
+from sqlkrp.sql.facts import Dialect, Limits, Unpivot, facts
 
 __all__ = ["DIALECTS", "Dialect", "dialect"]
 
+_BACKTICK_DOUBLED = MappingProxyType({"`": "``"})
+_BACKSLASH = MappingProxyType({"\\": "\\\\", "'": "\\'"})
+_BACKSLASH_DOUBLED = MappingProxyType({"\\": "\\\\", "'": "''"})
 
-@dataclass(frozen=True)
-class Dialect:
-    """The facts of one dialect that generated SQL depends on."""
-
-    name: str
-    """As sqlglot knows it, too."""
-    quote: str
-    """The character around identifiers; doubled inside them."""
-    ignores_case: bool
-    """Whether two quoted names that differ only in case are one name."""
-    folds: str
-    """How a bare name is folded: ``"lower"``, ``"upper"``, or not at all."""
-    max_identifier_bytes: int | None
-    """Longer names are cut by the engine, so they are refused."""
-    float_types: Mapping[str, str]
-    """The type of each NumPy dtype that features are computed in."""
-    literals: Mapping[str, str]
-    """How a number is written with exactly that type."""
-    cast: str
-    """A cast that fails loudly, for values known to fit."""
-    soft_cast: str
-    """A cast that gives NULL where the value does not fit."""
-    boolean_cast: str
-    """The same of a truth value, as 0 or 1."""
-    is_finite: str
-    """True for a number, false or NULL for NaN, an infinity and NULL."""
-    raise_error: str
-    """An expression of {value}'s row that stops the statement with a message."""
-    text_type: str
-    materialized: str
-    """How a common table expression is computed once."""
-    array: str
-    """A list of items."""
-    array_cast: str
-    """A list as an array of so many items of one type."""
-    array_item: str
-    """Item number {place}, from 1, of an array."""
-    numbers: str
-    """The numbers 0, 1, ... as rows of a SELECT list."""
-    product: str | None
-    """A window aggregate that multiplies; None where there is none."""
-    fence: str
-    """What keeps a nested SELECT from being inlined and computed again; empty where it is not."""
-    max_wide_operations: int
-    """Additions and products of a wide statement that are still planned in reasonable time."""
-    load_file: Mapping[str, str]
-    """A statement that fills a side table from a file, for each format."""
-    side_table_types: Mapping[str, str]
-    """The column type of a side table for each NumPy dtype."""
-
+_LATERAL_VALUES = Unpivot(
+    query=(
+        "SELECT row_id, entry.feature, entry.value FROM {source} "
+        "CROSS JOIN LATERAL (VALUES {entries}) AS entry(feature, value)"
+    ),
+    entry="({place}, {value})",
+)
 
 _DUCKDB = Dialect(
     name="duckdb",
-    quote='"',
+    sqlglot="duckdb",
+    executed=True,
     ignores_case=True,
     folds="",
-    max_identifier_bytes=None,
-    float_types=MappingProxyType({"float32": "FLOAT", "float64": "DOUBLE"}),
-    literals=MappingProxyType({"float32": "CAST({number} AS FLOAT)", "float64": "{number}"}),
-    cast="CAST({value} AS {type})",
+    float_types=facts(float32="FLOAT", float64="DOUBLE"),
+    literals=facts(float32="CAST({number} AS {type})", float64="{number}"),
     soft_cast="TRY_CAST({value} AS {type})",
     boolean_cast="CAST({value} AS {type})",
     is_finite="ISFINITE({value})",
     raise_error="CAST(ERROR({message}) AS {type})",
-    text_type="VARCHAR",
-    materialized="AS MATERIALIZED",
     array="[{items}]",
     array_cast="CAST({array} AS {type}[{count}])",
     array_item="{array}[{place}]",
-    numbers="UNNEST(RANGE({count}))",
-    product="PRODUCT({value}) OVER ({window})",
+    collect="LIST(value ORDER BY feature ASC)",
     # DuckDB keeps the projection of a nested SELECT; it computes a shared column once.
-    fence="",
-    # Measured: planning takes about 30 microseconds and 7 KB a node, so 10 s and 3 GB here.
-    max_wide_operations=400_000,
-    load_file=MappingProxyType(
-        {
-            "csv": "COPY {table} FROM {file} (FORMAT csv, HEADER);",
-            "parquet": "COPY {table} FROM {file} (FORMAT parquet);",
-        }
+    materialized="AS MATERIALIZED",
+    numbering="ROW_NUMBER() OVER ()",
+    unpivot=Unpivot(
+        query=(
+            "SELECT row_id, UNNEST(RANGE({count})) AS feature, UNNEST([{entries}]) AS value "
+            "FROM {source}"
+        ),
+        entry="{value}",
     ),
-    side_table_types=MappingProxyType(
-        {
-            "int8": "TINYINT",
-            "int32": "INTEGER",
-            "float32": "FLOAT",
-            "float64": "DOUBLE",
-            "object": "VARCHAR",
-        }
+    product="PRODUCT({value}) OVER ({window})",
+    # Planning takes about 30 microseconds and 7 KB a node: 10 s and 3 GB at so many operations.
+    limits=Limits(depth=900, nested_selects=200, operations=400_000),
+    side_table_types=facts(
+        int8="TINYINT", int32="INTEGER", float32="FLOAT", float64="DOUBLE", object="VARCHAR"
+    ),
+    load_file=facts(
+        csv="COPY {table} FROM {file} (FORMAT csv, HEADER);",
+        parquet="COPY {table} FROM {file} (FORMAT parquet);",
     ),
 )
 
-DIALECTS: dict[str, Dialect] = {one.name: one for one in (_DUCKDB,)}
+_POSTGRES = Dialect(
+    name="postgres",
+    sqlglot="postgres",
+    executed=True,
+    max_identifier_bytes=63,
+    # A bare 1e0 is NUMERIC here, so every number is cast. There is no cast that gives NULL.
+    boolean_cast="CAST(CAST({value} AS INTEGER) AS {type})",
+    overflow_is_error=True,
+    text_type="TEXT",
+    array="ARRAY[{items}]",
+    array_cast="CAST({array} AS {type}[])",
+    array_item="{array}[{place}]",
+    collect="ARRAY_AGG(value ORDER BY feature)",
+    # Without it a nested SELECT is inlined, and a shared column computed for each use. It is a
+    # text so that it is a constant when parallel plans are considered: OFFSET 0 forbids them.
+    fence="OFFSET '0'",
+    materialized="AS MATERIALIZED",
+    numbering="ROW_NUMBER() OVER ()",
+    unpivot=_LATERAL_VALUES,
+    limits=Limits(
+        select_columns=1664, table_columns=1600, row_bytes=8160, depth=5000, nested_selects=200
+    ),
+    side_table_types=facts(
+        int8="SMALLINT",
+        int32="INTEGER",
+        float32="REAL",
+        float64="DOUBLE PRECISION",
+        object="TEXT",
+    ),
+    load_file=facts(csv="\\copy {table} FROM {file} WITH (FORMAT csv, HEADER)"),
+)
+
+# A column may hold anything in SQLite, and a text would be cast to 0.
+_IF_NUMBER = "CASE WHEN TYPEOF({value}) IN ('integer', 'real') THEN CAST({value} AS {type}) END"
+
+_SQLITE = Dialect(
+    name="sqlite",
+    sqlglot="sqlite",
+    executed=True,
+    ignores_case=True,
+    folds="",
+    float_types=facts(float32="REAL", float64="REAL"),
+    literals=facts(float32="{number}", float64="{number}"),
+    soft_cast=_IF_NUMBER,
+    boolean_cast=_IF_NUMBER,
+    is_finite="ABS({value}) <= 1.7976931348623157e308",
+    # A path that is none is an error that repeats it.
+    raise_error=(
+        "CAST(JSON_EXTRACT('{{}}', {message} || COALESCE(SUBSTR({value}, 1, 0), '')) AS {type})"
+    ),
+    text_type="TEXT",
+    fence="LIMIT -1 OFFSET 0",
+    materialized="AS MATERIALIZED",
+    numbering="ROW_NUMBER() OVER ()",
+    unpivot=replace(Dialect.unpivot, at_most=500),
+    limits=Limits(
+        select_columns=2000,
+        table_columns=2000,
+        depth=90,
+        nested_selects=29,
+        text_bytes=1_000_000_000,
+    ),
+    side_table_types=facts(
+        int8="INTEGER", int32="INTEGER", float32="REAL", float64="REAL", object="TEXT"
+    ),
+    load_file=facts(csv=".import --csv --skip 1 {file} {table}"),
+)
+
+_DATAFUSION = Dialect(
+    name="datafusion",
+    sqlglot="postgres",
+    executed=True,
+    float_types=facts(float32="REAL", float64="DOUBLE"),
+    soft_cast="TRY_CAST({value} AS {type})",
+    boolean_cast="CAST({value} AS {type})",
+    array="[{items}]",
+    array_cast="CAST({array} AS {type}[])",
+    array_item="{array}[{place}]",
+    collect="ARRAY_AGG(value ORDER BY feature)",
+    unpivot=Unpivot(
+        query=(
+            "SELECT row_id, UNNEST(RANGE({count})) AS feature, UNNEST([{entries}]) AS value "
+            "FROM {source}"
+        ),
+        entry="{value}",
+    ),
+    limits=Limits(depth=90, nested_selects=29, operations=100_000),
+    side_table_types=facts(
+        int8="SMALLINT", int32="INTEGER", float32="REAL", float64="DOUBLE", object="VARCHAR"
+    ),
+    load_file=facts(
+        csv="INSERT INTO {table} SELECT * FROM {file};",
+        parquet="INSERT INTO {table} SELECT * FROM {file};",
+    ),
+)
+
+_CLICKHOUSE = Dialect(
+    name="clickhouse",
+    sqlglot="clickhouse",
+    executed=True,
+    name_escapes=MappingProxyType({"\\": "\\\\", '"': '""'}),
+    text_escapes=_BACKSLASH_DOUBLED,
+    folds="",
+    float_types=facts(float32="Float32", float64="Float64"),
+    # A type holds no NULL unless it says so.
+    cast="CAST({value} AS Nullable({type}))",
+    soft_cast="CAST({value} AS Nullable({type}))",
+    boolean_cast="CAST({value} AS Nullable({type}))",
+    is_finite="isFinite({value})",
+    raise_error=(
+        "CAST(concat({message}, coalesce(substring(CAST({value} AS Nullable({text})), 1, 0), ''))"
+        " AS Nullable({type}))"
+    ),
+    text_type="String",
+    array="[{items}]",
+    array_cast="CAST({array} AS Array(Nullable({type})))",
+    array_item="{array}[{place}]",
+    array_when="if({test}, {array}, [])",  # an array cannot be NULL: it is empty
+    collect="arrayMap(entry -> entry.2, arraySort(groupArray((feature, value))))",
+    unpivot=Unpivot(
+        query=(
+            "SELECT row_id, entry.1 AS feature, entry.2 AS value FROM {source} "
+            "ARRAY JOIN [{entries}] AS entry"
+        ),
+        entry="({place}, {value})",
+    ),
+    # An unmatched outer join gives 0 otherwise.
+    settings="SETTINGS join_use_nulls = 1",
+    limits=Limits(depth=900, nested_selects=99, text_bytes=262_144, nodes=50_000),
+    side_table_types=facts(
+        int8="Int8", int32="Int32", float32="Float32", float64="Float64", object="String"
+    ),
+    create_table="CREATE {kind} {table} ({columns}) ENGINE = MergeTree ORDER BY tuple()",
+    load_file=facts(
+        csv="INSERT INTO {table} FROM INFILE {file} FORMAT CSVWithNames;",
+        parquet="INSERT INTO {table} FROM INFILE {file} FORMAT Parquet;",
+    ),
+)
+
+_SPARK = Dialect(
+    name="spark",
+    sqlglot="spark",
+    quote="`",
+    name_escapes=_BACKTICK_DOUBLED,
+    text_escapes=_BACKSLASH,
+    ignores_case=True,
+    folds="",
+    float_types=facts(float32="FLOAT", float64="DOUBLE"),
+    soft_cast="TRY_CAST({value} AS {type})",
+    boolean_cast="CAST({value} AS {type})",
+    raise_error="CAST(RAISE_ERROR({message}) AS {type})",
+    text_type="STRING",
+    array="ARRAY({items})",
+    array_cast="CAST({array} AS ARRAY<{type}>)",
+    array_item="ELEMENT_AT({array}, {place})",
+    collect="TRANSFORM(ARRAY_SORT(COLLECT_LIST(STRUCT(feature, value))), entry -> entry.value)",
+    unpivot=Unpivot(
+        query="SELECT row_id, STACK({count}, {entries}) AS (feature, value) FROM {source}",
+        entry="{place}, {value}",
+    ),
+    limits=Limits(depth=900, nested_selects=64, operations=100_000),
+    side_table_types=facts(
+        int8="TINYINT", int32="INT", float32="FLOAT", float64="DOUBLE", object="STRING"
+    ),
+    load_file=facts(
+        csv=(
+            "-- the path as Spark sees it; the columns stand in the file in the table's order\n"
+            "CREATE OR REPLACE TEMPORARY VIEW sqlkrp_load USING csv "
+            "OPTIONS (path {file}, header 'true', inferSchema 'true');\n"
+            "INSERT INTO {table} SELECT * FROM sqlkrp_load;"
+        ),
+        parquet=(
+            "CREATE OR REPLACE TEMPORARY VIEW sqlkrp_load USING parquet OPTIONS (path {file});\n"
+            "INSERT INTO {table} SELECT * FROM sqlkrp_load;"
+        ),
+    ),
+)
+
+_SNOWFLAKE = Dialect(
+    name="snowflake",
+    sqlglot="snowflake",
+    text_escapes=_BACKSLASH_DOUBLED,
+    folds="upper",
+    max_identifier_bytes=255,
+    float_types=facts(float32="FLOAT", float64="FLOAT"),
+    array="ARRAY_CONSTRUCT({items})",
+    array_cast="{array}",
+    array_item="CAST(GET({array}, {index}) AS FLOAT)",
+    collect="ARRAY_AGG(value) WITHIN GROUP (ORDER BY feature)",
+    limits=Limits(text_bytes=1_000_000),
+    side_table_types=facts(
+        int8="SMALLINT", int32="INTEGER", float32="FLOAT", float64="FLOAT", object="VARCHAR"
+    ),
+    load_file=facts(
+        csv=(
+            "-- upload the file to a stage of yours first: PUT file://... @sqlkrp_stage\n"
+            "COPY INTO {table} FROM @sqlkrp_stage FILES = ({file}) "
+            "FILE_FORMAT = (TYPE = CSV SKIP_HEADER = 1 FIELD_OPTIONALLY_ENCLOSED_BY = '\"');"
+        ),
+        parquet=(
+            "-- upload the file to a stage of yours first: PUT file://... @sqlkrp_stage\n"
+            "COPY INTO {table} FROM @sqlkrp_stage FILES = ({file}) "
+            "FILE_FORMAT = (TYPE = PARQUET) MATCH_BY_COLUMN_NAME = CASE_INSENSITIVE;"
+        ),
+    ),
+)
+
+_BIGQUERY = Dialect(
+    name="bigquery",
+    sqlglot="bigquery",
+    quote="`",
+    name_escapes=MappingProxyType({"\\": "\\\\", "`": "\\`"}),
+    text_escapes=_BACKSLASH,
+    ignores_case=True,
+    folds="",
+    max_identifier_bytes=300,
+    float_types=facts(float32="FLOAT64", float64="FLOAT64"),
+    soft_cast="SAFE_CAST({value} AS {type})",
+    boolean_cast="CAST(CAST({value} AS INT64) AS {type})",
+    overflow_is_error=True,
+    raise_error="CAST(ERROR({message}) AS {type})",
+    text_type="STRING",
+    array="[{items}]",
+    array_cast="{array}",
+    array_item="{array}[ORDINAL({place})]",
+    collect="ARRAY_AGG(value ORDER BY feature)",
+    unpivot=Unpivot(
+        query=(
+            "SELECT row_id, feature, value FROM {source} "
+            "CROSS JOIN UNNEST([{entries}]) AS value WITH OFFSET AS feature"
+        ),
+        entry="{value}",
+    ),
+    limits=Limits(select_columns=10_000, table_columns=10_000, text_bytes=1_000_000),
+    side_table_types=facts(
+        int8="INT64", int32="INT64", float32="FLOAT64", float64="FLOAT64", object="STRING"
+    ),
+    load_file=facts(
+        csv=(
+            "-- upload the file to a bucket of yours, and name it here\n"
+            "LOAD DATA INTO {table} FROM FILES "
+            "(format = 'CSV', skip_leading_rows = 1, uris = [{file}]);"
+        ),
+        parquet=(
+            "-- upload the file to a bucket of yours, and name it here\n"
+            "LOAD DATA INTO {table} FROM FILES (format = 'PARQUET', uris = [{file}]);"
+        ),
+    ),
+)
+
+_REDSHIFT = Dialect(
+    name="redshift",
+    sqlglot="redshift",
+    text_escapes=_BACKSLASH_DOUBLED,
+    ignores_case=True,
+    max_identifier_bytes=127,
+    overflow_is_error=True,
+    limits=Limits(select_columns=1600, table_columns=1600, text_bytes=16_000_000),
+    load_file=facts(
+        csv=(
+            "-- upload the file to a bucket of yours, and name it here\n"
+            "COPY {table} FROM {file} IAM_ROLE DEFAULT CSV IGNOREHEADER 1;"
+        ),
+        parquet=(
+            "-- upload the file to a bucket of yours, and name it here\n"
+            "COPY {table} FROM {file} IAM_ROLE DEFAULT FORMAT AS PARQUET;"
+        ),
+    ),
+)
+
+_TRINO = Dialect(
+    name="trino",
+    sqlglot="trino",
+    ignores_case=True,
+    float_types=facts(float32="REAL", float64="DOUBLE"),
+    soft_cast="TRY_CAST({value} AS {type})",
+    boolean_cast="CAST({value} AS {type})",
+    array="ARRAY[{items}]",
+    array_cast="CAST({array} AS ARRAY({type}))",
+    array_item="{array}[{place}]",
+    collect="ARRAY_AGG(value ORDER BY feature)",
+    unpivot=Unpivot(
+        query=(
+            "SELECT row_id, entry.feature, entry.value FROM {source} "
+            "CROSS JOIN UNNEST(ARRAY[{entries}]) AS entry(feature, value)"
+        ),
+        entry="ROW({place}, {value})",
+    ),
+    limits=Limits(text_bytes=1_000_000),
+    side_table_types=facts(
+        int8="SMALLINT", int32="INTEGER", float32="REAL", float64="DOUBLE", object="VARCHAR"
+    ),
+)
+
+_TSQL = Dialect(
+    name="tsql",
+    sqlglot="tsql",
+    ignores_case=True,
+    folds="",
+    max_identifier_bytes=128,
+    float_types=facts(float32="REAL", float64="FLOAT(53)"),
+    soft_cast="TRY_CAST({value} AS {type})",
+    # A truth value is a BIT, which is a number.
+    boolean_cast="CAST({value} AS {type})",
+    overflow_is_error=True,
+    raise_error=("CAST(CONCAT({message}, SUBSTRING(CAST({value} AS {text}), 1, 0)) AS {type})"),
+    text_type="NVARCHAR(4000)",
+    unpivot=replace(
+        _LATERAL_VALUES,
+        query=(
+            "SELECT row_id, entry.feature, entry.value FROM {source} "
+            "CROSS APPLY (VALUES {entries}) AS entry(feature, value)"
+        ),
+    ),
+    limits=Limits(
+        select_columns=4096,
+        table_columns=1024,
+        row_bytes=8060,
+        nested_selects=32,
+        text_bytes=268_435_456,
+    ),
+    side_table_types=facts(
+        int8="SMALLINT",
+        int32="INT",
+        float32="REAL",
+        float64="FLOAT(53)",
+        object="NVARCHAR(4000)",
+    ),
+    load_file=facts(csv="BULK INSERT {table} FROM {file} WITH (FORMAT = 'CSV', FIRSTROW = 2);"),
+)
+
+_MYSQL = Dialect(
+    name="mysql",
+    sqlglot="mysql",
+    quote="`",
+    name_escapes=_BACKTICK_DOUBLED,
+    text_escapes=_BACKSLASH_DOUBLED,
+    ignores_case=True,
+    folds="",
+    max_identifier_bytes=64,
+    float_types=facts(float32="FLOAT", float64="DOUBLE"),
+    boolean_cast="CAST({value} AS {type})",
+    overflow_is_error=True,
+    # A text that is no number is cast to 0; one that is no JSON is refused.
+    raise_error=(
+        "CAST(CAST(CONCAT({message}, COALESCE(SUBSTR({value}, 1, 0), '')) AS JSON) AS {type})"
+    ),
+    text_type="CHAR",
+    fence="LIMIT 18446744073709551615",
+    # A common table expression that is read twice is computed once.
+    numbering="ROW_NUMBER() OVER ()",
+    limits=Limits(
+        select_columns=4096,
+        table_columns=1017,
+        row_bytes=65_535,
+        nested_selects=61,
+        text_bytes=67_108_864,
+    ),
+    side_table_types=facts(
+        int8="SMALLINT", int32="INT", float32="FLOAT", float64="DOUBLE", object="VARCHAR(1000)"
+    ),
+    load_file=facts(
+        csv=(
+            "LOAD DATA LOCAL INFILE {file} INTO TABLE {table} FIELDS TERMINATED BY ',' "
+            "OPTIONALLY ENCLOSED BY '\"' IGNORE 1 LINES;"
+        )
+    ),
+)
+
+_ORACLE = Dialect(
+    name="oracle",
+    sqlglot="oracle",
+    folds="upper",
+    max_identifier_bytes=128,
+    float_types=facts(float32="BINARY_FLOAT", float64="BINARY_DOUBLE"),
+    text_type="VARCHAR2(4000)",
+    raise_error=("CAST({message} || SUBSTR(CAST({value} AS {text}), 1, 0) AS {type})"),
+    limits=Limits(select_columns=1000, table_columns=1000),
+    side_table_types=facts(
+        int8="NUMBER(3)",
+        int32="NUMBER(10)",
+        float32="BINARY_FLOAT",
+        float64="BINARY_DOUBLE",
+        object="VARCHAR2(4000)",
+    ),
+    load_file=facts(csv="-- in SQLcl or SQL Developer:\nLOAD {table} {file}"),
+)
+
+DIALECTS: dict[str, Dialect] = {
+    one.name: one
+    for one in (
+        _DUCKDB,
+        _POSTGRES,
+        _SQLITE,
+        _DATAFUSION,
+        _CLICKHOUSE,
+        _SPARK,
+        _SNOWFLAKE,
+        _BIGQUERY,
+        _REDSHIFT,
+        _TRINO,
+        _TSQL,
+        _MYSQL,
+        _ORACLE,
+        replace(_SPARK, name="databricks", sqlglot="databricks"),
+    )
+}
 
 
 def dialect(name: str) -> Dialect:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sqlkrp.errors import ColumnError, ParameterError
-from sqlkrp.sql.dialects import Dialect
+from sqlkrp.sql.facts import Dialect
 
 __all__ = [
     "TableName",
@@ -42,8 +42,7 @@ def quote(name: str, dialect: Dialect) -> str:
             f"{name!r} has {len(name.encode())} bytes, and {dialect.name} cuts names "
             f"after {limit}: use a shorter one"
         )
-    mark = dialect.quote
-    return mark + name.replace(mark, mark * 2) + mark
+    return dialect.quote + _escaped(name, dialect.name_escapes) + dialect.quote
 
 
 def table_name(table: TableName, dialect: Dialect | None = None) -> tuple[str, ...]:
@@ -83,11 +82,15 @@ def quote_table(table: TableName, dialect: Dialect) -> str:
     return ".".join(quote(part, dialect) for part in table_name(table, dialect))
 
 
-def text(value: str) -> str:
+def text(value: str, dialect: Dialect) -> str:
     """A text literal."""
     if "\0" in value or not _is_unicode(value):
         raise ParameterError(f"{value!r} holds a character that SQL text cannot hold")
-    return "'" + value.replace("'", "''") + "'"
+    return "'" + _escaped(value, dialect.text_escapes) + "'"
+
+
+def _escaped(value: str, escapes: Mapping[str, str]) -> str:
+    return "".join(escapes.get(character, character) for character in value)
 
 
 def number(value: float, dtype: str, dialect: Dialect) -> str:
@@ -99,7 +102,7 @@ def number(value: float, dtype: str, dialect: Dialect) -> str:
     written = digits if "e" in digits else digits + "e0"
     # In parentheses a minus can never meet another one, which would start a comment.
     signed = f"({written})" if written.startswith("-") else written
-    return dialect.literals[dtype].format(number=signed)
+    return dialect.literals[dtype].format(number=signed, type=dialect.float_types[dtype])
 
 
 def soft_cast(value: str, dtype: str, dialect: Dialect, *, boolean: bool = False) -> str:

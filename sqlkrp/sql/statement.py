@@ -5,14 +5,27 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from sqlkrp.errors import LimitError, ParameterError
-from sqlkrp.sql.dialects import Dialect
+from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.names import quote, require_distinct
+from sqlkrp.sql.preflight import Check, checks, require, table_checks
 from sqlkrp.sql.tables import LongInput, side_tables, tables_select
 from sqlkrp.sql.wide import wide_select
 from sqlkrp.stages import Program, Table
 
-__all__ = ["FORMS", "OUTPUTS", "STAGES", "Query", "Statement", "choose_form", "write"]
+__all__ = [
+    "FORMS",
+    "OUTPUTS",
+    "STAGES",
+    "Preflight",
+    "Query",
+    "Statement",
+    "features_table",
+    "preflight",
+    "write",
+]
 
 FORMS = ("auto", "wide", "tables")
 STAGES = ("features", "projection")
@@ -48,29 +61,90 @@ class Statement:
 
     text: str
     form: str
+    because: str
+    """Why it has this form."""
     columns: tuple[str, ...]
     n_kept: int
     """How many of the columns are handed on; the others are features."""
+    checks: list[Check]
+    """Its sizes, against what the engine takes."""
     side_tables: dict[str, Table] = field(default_factory=dict)
 
-
-def choose_form(program: Program, form: str, dialect: Dialect) -> tuple[str, str]:
-    """The form that ``auto`` means for a program, and why."""
-    operations = program.additions + program.products
-    limit = dialect.max_wide_operations
-    short = operations <= limit
-    why = (
-        f"{operations:,} additions and products a row, {'at most' if short else 'over'} the "
-        f"{limit:,} that {dialect.name} plans quickly"
-    )
-    if form != "auto":
-        return form, "asked for"
-    return ("wide" if short else "tables"), why
+    def fits(self) -> bool:
+        """Whether the engine takes it."""
+        return all(check.ok for check in self.checks)
 
 
 def write(query: Query, dialect: Dialect) -> Statement:
-    """Write the statement of a query."""
-    _check(query)
+    """Write the statement of a query; LimitError if the engine would not take it."""
+    statement = draft(query, dialect)
+    require(statement.checks, dialect)
+    return statement
+
+
+def draft(query: Query, dialect: Dialect) -> Statement:
+    """The same, whatever its size."""
+    _check(query, dialect)
+    form, because = _choose_form(query, dialect)
+    statement = _write(query, form, because, dialect)
+    if query.form == "auto" and form == "wide" and not statement.fits():
+        over = next(check for check in statement.checks if not check.ok)
+        because = (
+            f"wide would have {over.found:,} {over.what}, and {dialect.name} takes {over.limit:,}"
+        )
+        return _write(query, "tables", because, dialect)
+    return statement
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """What a statement would be, before anything is shown or run."""
+
+    dialect: Dialect
+    form: str
+    because: str
+    checks: list[Check]
+    """The statement's sizes."""
+    table_checks: list[Check]
+    """Those of a table of its rows."""
+
+    @property
+    def problems(self) -> list[str]:
+        """What is over a limit, and what to change; each a line."""
+        found = [*self.checks, *self.table_checks]
+        return [check.problem(self.dialect) for check in found if not check.ok]
+
+
+def preflight(query: Query, dialect: Dialect) -> Preflight:
+    """Measure the statement of a query."""
+    statement = draft(query, dialect)
+    table = features_table(statement, query, dialect)
+    return Preflight(dialect, statement.form, statement.because, statement.checks, table)
+
+
+def features_table(statement: Statement, query: Query, dialect: Dialect) -> list[Check]:
+    """The sizes of a table of a statement's rows."""
+    number_bytes = np.dtype(query.program.prepare.dtype).itemsize
+    n_features = len(statement.columns) - statement.n_kept
+    return table_checks(statement.n_kept, n_features, number_bytes, query.output, dialect)
+
+
+def _choose_form(query: Query, dialect: Dialect) -> tuple[str, str]:
+    """The form to try first, and why."""
+    if query.long is not None:
+        return "tables", "the input is (row, feature, value)"
+    if query.form != "auto":
+        return query.form, "asked for"
+    operations = query.program.additions + query.program.products
+    limit = dialect.limits.operations
+    short = operations <= limit
+    return ("wide" if short else "tables"), (
+        f"{operations:,} additions and products a row, {'at most' if short else 'over'} the "
+        f"{limit:,} that {dialect.name} plans quickly"
+    )
+
+
+def _write(query: Query, form: str, because: str, dialect: Dialect) -> Statement:
     program = query.program if query.stage == "features" else query.program.projection()
     array = query.array_name if query.output == "array" else None
     kept = (*(() if query.long is None else (query.long.row,)), *query.keep)
@@ -80,38 +154,26 @@ def write(query: Query, dialect: Dialect) -> Statement:
     require_distinct(columns, "output column", dialect)
     # The bare projection is columns, casts, + and - only: it has no room for a guard.
     guard = query.guard and query.stage == "features"
-    form, _ = choose_form(program, query.form, dialect)
-    if query.long is not None:
-        form = "tables"
     booleans = program.prepare.booleans if query.booleans is None else query.booleans
+    side: dict[tuple[int, str], tuple[str, Table]] = {}
     if form == "wide":
-        select = wide_select(
-            program,
-            query.relation,
-            query.keep,
-            dialect,
-            array=array,
-            guard=guard,
-            booleans=booleans,
-        )
-        return Statement(_head(query, form) + select, form, columns, len(kept))
-    side = side_tables(program, query.digest, query.token)
-    names = {key: quote(full, dialect) for key, (full, _) in side.items()}
-    select = tables_select(
-        program,
-        query.relation,
-        query.keep,
-        dialect,
-        names,
-        array=array,
-        guard=guard,
-        long=query.long,
-        booleans=booleans,
-    )
-    return Statement(_head(query, form) + select, form, columns, len(kept), dict(side.values()))
+        select, widest = wide_select(
+            program, query.relation, query.keep, dialect,
+            array=array, guard=guard, booleans=booleans,
+        )  # fmt: skip
+    else:
+        side = side_tables(program, query.digest, query.token)
+        names = {key: quote(full, dialect) for key, (full, _) in side.items()}
+        select, widest = tables_select(
+            program, query.relation, query.keep, dialect, names,
+            array=array, guard=guard, long=query.long, booleans=booleans,
+        )  # fmt: skip
+    text = _head(query, form, dialect) + select
+    found = checks(text, widest, form, query.output, dialect)
+    return Statement(text, form, because, columns, len(kept), found, dict(side.values()))
 
 
-def _check(query: Query) -> None:
+def _check(query: Query, dialect: Dialect) -> None:
     for name, value, allowed in (
         ("form", query.form, FORMS),
         ("stage", query.stage, STAGES),
@@ -119,6 +181,8 @@ def _check(query: Query) -> None:
     ):
         if value not in allowed:
             raise ParameterError(f"{name}={value!r} is not allowed: use one of {allowed}")
+    if query.output == "array" and dialect.array is None:
+        raise LimitError(f"{dialect.name} has no arrays of numbers: use output='columns'")
     if query.long is not None and query.form == "wide":
         raise LimitError(
             "form='wide' reads one column a feature, and the input is (row, feature, value): "
@@ -130,8 +194,17 @@ def _check(query: Query) -> None:
         )
 
 
-def _head(query: Query, form: str) -> str:
-    lines = [f"sqlkrp map {query.digest}", f"{query.title}; {query.stage}, {form} form"]
+def _head(query: Query, form: str, dialect: Dialect) -> str:
+    lines = [
+        f"sqlkrp map {query.digest}",
+        f"{query.title}; {query.stage}, {form} form",
+    ]
+    if not dialect.executed:
+        lines.insert(
+            0,
+            f"generated for {dialect.name}, and never executed there by sqlkrp's tests: "
+            "compare a few rows with the map's transform first",
+        )
     if form == "tables":
         lines.append("joins side tables of this map: sqlkrp tables MAP writes them, with load.sql")
     return "".join(f"-- {line}\n" for line in lines)

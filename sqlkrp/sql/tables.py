@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from sqlkrp.errors import ParameterError
-from sqlkrp.sql.dialects import Dialect
+from sqlkrp.sql.facts import Dialect, Unpivot
 from sqlkrp.sql.names import number, quote, soft_cast, text
 from sqlkrp.sql.templates import bind, relations_of
 from sqlkrp.stages import (
@@ -67,7 +67,7 @@ def create_side_table(
     types = dialect.side_table_types
     shape = ", ".join(f"{column} {types[array.dtype.name]}" for column, array in columns.items())
     kind = "TEMPORARY TABLE" if temporary else "TABLE"
-    return f"CREATE {kind} {quote(name, dialect)} ({shape})"
+    return dialect.create_table.format(kind=kind, table=quote(name, dialect), columns=shape)
 
 
 def tables_select(
@@ -81,31 +81,35 @@ def tables_select(
     guard: bool = True,
     long: LongInput | None = None,
     booleans: Collection[str] = (),
-) -> str:
+) -> tuple[str, int]:
     """The SELECT of a program's outputs from ``relation`` (SQL), joining its side tables.
 
-    ``names`` are the side tables by (stage, name), as SQL.
+    Also returns how many entries its widest SELECT has. ``names`` are the side tables by (stage,
+    name), as SQL.
     """
     taken = {relation.lower(), ((long and long.keys) or "").lower()}
     chain = _Chain(dialect, program.prepare.dtype, names, taken)
-    kept = [f"{quote(name, dialect)} AS k{i}" for i, name in enumerate(keep)]
     if long is None:
-        _dense_entries(chain, program.prepare, relation, kept, booleans)
+        _dense_entries(chain, program.prepare, relation, keep, booleans)
     else:
         _require_zero_stays_zero(program.prepare)
-        _sparse_entries(chain, relation, long, kept)
+        _sparse_entries(chain, relation, long, keep)
     _prepare(chain, program.prepare, guard)
     for position, stage in enumerate(program.stages[1:], start=1):
         _STEPS[type(stage)](chain, stage, position)
     selected = [f"source.k{i} AS {quote(name, dialect)}" for i, name in enumerate(keep)]
     if long is not None:
         selected.insert(0, f"source.row_key AS {quote(long.row, dialect)}")
+    collected, outputs = _outputs(program, array, chain)
+    chain.then("collected", "collect_values", {}, {"collected": collected})
     final = chain.bind(
         "collect",
-        {"source": chain.source, "inputs": chain.current},
-        {"kept": selected, "outputs": _outputs(program, array, chain)},
+        {"source": chain.source, "collected": chain.current},
+        {"kept": selected, "outputs": outputs},
     )
-    return chain.text(final)
+    n_numbered = 1 + len(keep) + (0 if long else len(program.prepare.columns))
+    widest = max(n_numbered, len(selected) + len(outputs), 1 + len(collected))
+    return chain.text(final), widest
 
 
 @dataclass
@@ -148,9 +152,14 @@ class _Chain:
         values: Mapping[str, str | Sequence[str]] | None = None,
     ) -> str:
         """One more step; the name it really got."""
+        return self.add_query(name, self.bind(template, relations, values))
+
+    def add_query(self, name: str, query: str, *reads: str) -> str:
+        """The same with a query that is written already, and what it reads."""
         while quote(name, self.dialect) in self.taken:
             name += "_"
-        self.steps.append((name, self.bind(template, relations, values)))
+        self.reads.update(reads)
+        self.steps.append((name, query))
         return name
 
     def then(
@@ -185,38 +194,69 @@ class _Chain:
             f"{name} {self.dialect.materialized if self.reads[name] > 1 else 'AS'} (\n{query}\n)"
             for name, query in self.steps
         )
-        return f"WITH {steps}\n{final}"
+        settings = f"\n{self.dialect.settings}" if self.dialect.settings else ""
+        return f"WITH {steps}\n{final}{settings}"
 
 
 def _dense_entries(
     chain: _Chain,
     prepare: Prepare,
     relation: str,
-    kept: list[str],
+    keep: Sequence[str],
     booleans: Collection[str],
 ) -> None:
     dialect = chain.dialect
     soft = [chain.entry(quote(name, dialect), boolean=name in booleans) for name in prepare.columns]
     inputs = [f"x{i}" for i in range(len(soft))]
     casts = [f"{value} AS {name}" for value, name in zip(soft, inputs, strict=True)]
-    numbered = {"kept": kept, "inputs": casts}
+    numbered = {
+        "numbering": _numbering(dialect, [*keep, *prepare.columns]),
+        "kept": _kept(dialect, keep),
+        "inputs": casts,
+    }
     chain.source = chain.add("source", "number_rows", {"source": relation}, numbered)
     chain.complete = chain.source
-    lists = {
-        "features": dialect.numbers.format(count=len(soft)),
-        "inputs": f"UNNEST({dialect.array.format(items=', '.join(inputs))})",
-    }
-    chain.current = chain.add("entries", "unpivot", {"source": chain.source}, lists)
+    chain.current = chain.add_query(
+        "entries", _unpivot(dialect.unpivot, inputs, chain.source), chain.source
+    )
 
 
-def _sparse_entries(chain: _Chain, relation: str, long: LongInput, kept: list[str]) -> None:
+def _kept(dialect: Dialect, keep: Sequence[str]) -> list[str]:
+    return [f"{quote(name, dialect)} AS k{i}" for i, name in enumerate(keep)]
+
+
+def _numbering(dialect: Dialect, read: Sequence[str]) -> str:
+    everything = ", ".join(quote(name, dialect) for name in dict.fromkeys(read))
+    return dialect.numbering.format(everything=everything)
+
+
+def _unpivot(how: Unpivot, inputs: Sequence[str], source: str) -> str:
+    entries = [
+        how.entry.format(place=place, value=value, source=source)
+        for place, value in enumerate(inputs)
+    ]
+    size = how.at_most or len(entries)
+    queries = [
+        how.query.format(entries=how.separator.join(part), source=source, count=len(part))
+        for part in (entries[i : i + size] for i in range(0, len(entries), size))
+    ]
+    if len(queries) == 1:
+        return queries[0]
+    return "\nUNION ALL\n".join(f"SELECT * FROM (\n{query}\n) part" for query in queries)
+
+
+def _sparse_entries(chain: _Chain, relation: str, long: LongInput, keep: Sequence[str]) -> None:
     dialect = chain.dialect
     if long.keys is None:
         key = {"key": quote(long.row, dialect)}
         chain.source = chain.add("source", "distinct_keys", {"entries": relation}, key)
     else:
-        keys: dict[str, str | Sequence[str]] = {"key": quote(long.row, dialect), "kept": kept}
-        chain.source = chain.add("source", "number_keys", {"keys": long.keys}, keys)
+        keys: dict[str, str | Sequence[str]] = {
+            "numbering": _numbering(dialect, [long.row, *keep]),
+            "key": quote(long.row, dialect),
+            "kept": _kept(dialect, keep),
+        }
+        chain.source = chain.add("source", "number_keys", {"key_table": long.keys}, keys)
     chain.complete = chain.source
     entry = {
         role: f"entries.{quote(name, dialect)}"
@@ -246,14 +286,12 @@ def _prepare(chain: _Chain, prepare: Prepare, guard: bool) -> None:
     if prepare.fills:
         missing = "columns.fill"
     elif prepare.nulls == "error" and guard:
-        message = text("missing value (NULL, NaN or infinite) in an input column")
-        missing = chain.dialect.raise_error.format(
-            message=message, value="inputs.value", type=chain.double_type
-        )
+        message = text("missing value (NULL, NaN or infinite) in an input column", chain.dialect)
+        missing = chain.dialect.error(message, "inputs.value", chain.double_type)
     else:
-        missing = chain.dialect.cast.format(value="NULL", type=chain.double_type)
+        missing = soft_cast("NULL", "float64", chain.dialect)
     columns = {"columns": chain.side[0, "columns"]}
-    finite = chain.dialect.is_finite.format(value="inputs.value")
+    finite = chain.dialect.finite("inputs.value")
     chain.then("prepared", "prepare", columns, {"finite": finite, "missing": missing})
     if prepare.nulls == "propagate":
         rows = {"source": chain.source, "inputs": chain.current}
@@ -273,11 +311,10 @@ def _sums(template: str) -> Callable[[_Chain, Any, int], None]:
     def step(chain: _Chain, stage: Stage, position: int) -> None:
         relations = {
             "hyperplanes": chain.side[position, "hyperplanes"],
+            "pool": chain.side[position, "pool"],
             "complete": chain.complete,
         }
-        numbers = chain.dialect.numbers.format(count=stage.n_outputs)
-        values = {"numbers": numbers, "zero": chain.double(0.0)}
-        chain.then(f"sums_{position}", template, relations, values)
+        chain.then(f"sums_{position}", template, relations, {"zero": chain.double(0.0)})
 
     return step
 
@@ -314,16 +351,20 @@ _STEPS: dict[type[Stage], Callable[[_Chain, Any, int], None]] = {
 }
 
 
-def _outputs(program: Program, array: str | None, chain: _Chain) -> list[str]:
+def _outputs(program: Program, array: str | None, chain: _Chain) -> tuple[list[str], list[str]]:
+    """The aggregates that collect a row's values, and the outputs that are made of them."""
     dialect, count = chain.dialect, len(program.names)
-    items = [
-        dialect.array_item.format(array="collected.items", place=place + 1)
-        for place in range(count)
-    ]
+    if dialect.collect is None:
+        collected = [f"MAX(CASE WHEN feature = {i} THEN value END) AS f{i}" for i in range(count)]
+        items = [f"collected.f{i}" for i in range(count)]
+    else:
+        collected = [f"{dialect.collect} AS items"]
+        items = [dialect.item("collected.items", i) for i in range(count)]
     if array is None:
-        return [
+        return collected, [
             f"{dialect.cast.format(value=item, type=chain.type)} AS {quote(name, dialect)}"
             for item, name in zip(items, program.names, strict=True)
         ]
+    assert dialect.array_cast is not None
     whole = dialect.array_cast.format(array="collected.items", type=chain.type, count=count)
-    return [f"{whole} AS {quote(array, dialect)}"]
+    return collected, [f"{whole} AS {quote(array, dialect)}"]

@@ -14,9 +14,10 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+from sqlglot import Dialect as SqlglotDialect
 from sqlglot import ErrorLevel, exp, parse_one
 
-from sqlkrp.sql.dialects import Dialect
+from sqlkrp.sql.facts import Dialect
 
 __all__ = ["bind", "relations_of", "template_text"]
 
@@ -54,7 +55,10 @@ def bind(
     bound: list[str] = []
     _bind_relations(tree, name, relations, bound)
     _bind_values(tree, name, values or {}, bound)
-    text = tree.sql(dialect.name, pretty=True, comments=False, unsupported_level=ErrorLevel.RAISE)
+    _leave_out_order_of_nulls(tree, dialect)
+    text = tree.sql(
+        dialect.sqlglot, pretty=True, comments=False, unsupported_level=ErrorLevel.RAISE
+    )
     # Pretty printing would indent the lines of a name that holds a line break, so what is bound
     # goes in after it; in one pass, so that bound text is never searched.
     return _MARK.sub(lambda mark: bound[int(mark[1])], text)
@@ -93,6 +97,13 @@ def _bind_values(
             place.replace(_mark(",\n  ".join(value), bound))
         else:
             place.pop()
+
+
+def _leave_out_order_of_nulls(tree: exp.Expr, dialect: Dialect) -> None:
+    # What templates order by is never NULL; where the engine would put NULLs need not be said.
+    small = SqlglotDialect.get_or_raise(dialect.sqlglot).NULL_ORDERING == "nulls_are_small"
+    for ordered in tree.find_all(exp.Ordered):
+        ordered.set("nulls_first", small)
 
 
 def _require_same(name: str, what: str, found: set[str], given: set[str]) -> None:

@@ -10,11 +10,11 @@ once; they are never parsed again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlkrp.sql.dialects import Dialect
+from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.names import listed, number, quote, soft_cast, text
 from sqlkrp.stages import (
     Butterflies,
@@ -42,11 +42,12 @@ def wide_select(
     array: str | None = None,
     guard: bool = True,
     booleans: Collection[str] = (),
-) -> str:
+) -> tuple[str, int]:
     """The SELECT of a program's outputs from ``relation`` (SQL), in the wide form.
 
-    ``keep`` columns come first. With ``array`` the outputs are one array column of that name.
-    With ``guard`` a missing value under ``nulls="error"`` stops the statement.
+    Also returns how many entries its widest SELECT has. ``keep`` columns come first. With
+    ``array`` the outputs are one array column of that name. With ``guard`` a missing value under
+    ``nulls="error"`` stops the statement.
     """
     carried = [f"k{i}" for i in range(len(keep))]
     sources = [quote(name, dialect) for name in keep]
@@ -62,7 +63,7 @@ def wide_select(
         ]
     else:
         outputs = [f"{_as_array(values, writer)} AS {quote(array, dialect)}"]
-    return writer.select([*kept, *outputs])
+    return writer.select([*kept, *outputs]), writer.widest
 
 
 @dataclass
@@ -77,9 +78,11 @@ class _Writer:
     booleans: Collection[str] = ()
     carried: Sequence[str] = ()
     carry_sources: Sequence[str] = ()
-    complete: str = ""
-    """A column that is true in rows with features; empty where all rows have them."""
+    complete: bool = False
+    """Whether a column ``complete`` is 1 in rows with features; else all rows have them."""
     levels: int = 0
+    widest: int = 0
+    """Entries of the widest SELECT so far."""
 
     @property
     def type(self) -> str:
@@ -90,36 +93,66 @@ class _Writer:
         """A number of that type."""
         return number(value, self.dtype, self.dialect)
 
+    def if_complete(self, value: str) -> str:
+        """A value, but NULL in a row without features."""
+        return f"CASE WHEN complete = 1 THEN {value} END" if self.complete else value
+
     def zero(self) -> str:
-        """The sum of nothing: 0, but NULL in a row without features."""
-        zero = self.literal(0.0)
-        return f"CASE WHEN {self.complete} THEN {zero} END" if self.complete else zero
+        """The sum of nothing."""
+        return self.if_complete(self.literal(0.0))
 
     def cast(self, value: str) -> str:
         """A cast to that type."""
         return self.dialect.cast.format(value=value, type=self.type)
 
-    def level(self, items: Sequence[str]) -> None:
-        """Open a SELECT of these items over what is below; carried columns go along."""
+    def level(self, items: Mapping[str, str]) -> dict[str, str]:
+        """Open a SELECT of these items (name to value) over what is below; carried ones go along.
+
+        Returns how each is written from now on: its name, or an item of an array where there are
+        more than a SELECT may have.
+        """
         carried = list(self.carried)
         if not self.levels:
             pairs = zip(self.carry_sources, self.carried, strict=True)
             carried = [f"{column} AS {alias}" for column, alias in pairs]
         elif self.complete:
-            carried.append(self.complete)
+            carried.append("complete")
+        columns, packed = self._split(items, len(carried))
+        written = [
+            name if value == name else f"{value} AS {name}" for name, value in columns.items()
+        ]
+        references = {name: name for name in columns}
+        if packed:
+            array = f"rest{self.levels}"
+            assert self.dialect.array is not None
+            values = self.dialect.array.format(items=", ".join(packed.values()))
+            written.append(f"{values} AS {array}")
+            references |= {name: self.dialect.item(array, i) for i, name in enumerate(packed)}
+        self.widest = max(self.widest, len(carried) + len(written))
         fence = f"\n{self.dialect.fence}" if self.dialect.fence else ""
-        columns = listed([*carried, *items])
-        self.below = f"(\nSELECT\n{columns}\nFROM {self.below}{fence}\n) AS s"
+        listing = listed([*carried, *written])
+        self.below = f"(\nSELECT\n{listing}\nFROM {self.below}{fence}\n) s"
         self.levels += 1
+        return references
+
+    def _split(
+        self, items: Mapping[str, str], n_carried: int
+    ) -> tuple[Mapping[str, str], Mapping[str, str]]:
+        """What is a column of its own, and what goes into one array as there are too many."""
+        limit = self.dialect.limits.select_columns
+        fits = limit is None or n_carried + len(items) <= limit
+        if limit is None or fits or self.dialect.array is None:
+            return items, {}
+        room, pairs = max(limit - n_carried - 1, 0), list(items.items())
+        return dict(pairs[:room]), dict(pairs[room:])
 
     def named(self, values: Sequence[str], letter: str) -> list[str]:
         """Name each value in a SELECT of its own, so that it can be used more than once."""
-        names = [f"{letter}{i}" for i in range(len(values))]
-        self.level([f"{value} AS {name}" for value, name in zip(values, names, strict=True)])
-        return names
+        return list(self.level({f"{letter}{i}": value for i, value in enumerate(values)}).values())
 
     def select(self, items: Sequence[str]) -> str:
         """The whole statement, with these items outermost."""
+        self.widest = max(self.widest, len(items))
         return f"SELECT\n{listed(items)}\nFROM {self.below}"
 
 
@@ -141,17 +174,19 @@ def _prepare(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
             for column, name in zip(columns, stage.columns, strict=True)
         ]
         values = writer.named(soft, "x")
-        finite = [dialect.is_finite.format(value=value) for value in values]
+        finite = [dialect.finite(value) for value in values]
         if stage.nulls == "propagate":
-            writer.level([*values, f"{_balanced(finite, ' AND ')} AS complete"])
-            writer.complete = "complete"
-            values = [f"CASE WHEN complete THEN {value} END" for value in values]
-            constant = [f"CASE WHEN complete THEN {value} END" for value in constant]
+            complete = f"CASE WHEN {_balanced(finite, ' AND ')} THEN 1 ELSE 0 END"
+            inputs = {f"x{i}": value for i, value in enumerate(values)}
+            above = writer.level({"complete": complete, **inputs})
+            writer.complete = True
+            values = [writer.if_complete(above[name]) for name in inputs]
+            constant = [writer.if_complete(value) for value in constant]
         else:
             values = [
                 f"CASE WHEN {test} THEN {value} ELSE {otherwise} END"
                 for test, value, otherwise in zip(
-                    finite, values, _instead_of_missing(stage, writer), strict=True
+                    finite, values, _instead_of_missing(stage, values, writer), strict=True
                 )
             ]
     values = [
@@ -163,14 +198,14 @@ def _prepare(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
     return writer.named([*values, *constant], "x")
 
 
-def _instead_of_missing(stage: Prepare, writer: _Writer) -> list[str]:
+def _instead_of_missing(stage: Prepare, values: list[str], writer: _Writer) -> list[str]:
     if stage.fills:
         return [writer.literal(float(fill)) for fill in stage.fill]
-    messages = [text(f"missing value in column {name}") for name in stage.columns]
-    error = writer.dialect.raise_error
     return [
-        error.format(message=message, value=f"x{i}", type=writer.type)
-        for i, message in enumerate(messages)
+        writer.dialect.error(
+            text(f"missing value in column {name}", writer.dialect), value, writer.type
+        )
+        for name, value in zip(stage.columns, values, strict=True)
     ]
 
 
@@ -182,12 +217,16 @@ def _affine(value: str, shift: float, scale: float, writer: _Writer) -> str:
 
 def _unit_length(values: list[str], constant: list[str], writer: _Writer) -> list[str]:
     named = writer.named([*values, *constant], "x")
-    inputs, constant = named[: len(values)], named[len(values) :]
-    squares = _balanced([f"{name} * {name}" for name in inputs], " + ")
-    writer.level([*named, f"{writer.cast(f'SQRT({squares})')} AS length"])
+    squares = _balanced([f"{value} * {value}" for value in named[: len(values)]], " + ")
+    columns = {f"x{i}": value for i, value in enumerate(named)}
+    length = {"length": writer.cast(f"SQRT({squares})")}
+    above = list(writer.level(length | columns).values())[1:]
     # A row of zeros has no direction: it stays a row of zeros.
-    scaled = [f"CASE WHEN length = 0 THEN {name} ELSE {name} / length END" for name in inputs]
-    return writer.named([*scaled, *constant], "x")
+    scaled = [
+        f"CASE WHEN length = 0 THEN {value} ELSE {value} / length END"
+        for value in above[: len(values)]
+    ]
+    return writer.named([*scaled, *above[len(values) :]], "x")
 
 
 def _signed_sums(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
@@ -210,9 +249,12 @@ class _Signed(NamedTuple):
     negative: bool
 
 
+_Places = list[_Signed | None]
+
+
 def _butterflies(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
     assert isinstance(stage, Butterflies)
-    places: list[_Signed | None] = [
+    places: _Places = [
         _Signed(values[column], sign < 0) if column >= 0 else None
         for column, sign in zip(
             stage.place_column.ravel().tolist(), stage.place_sign.ravel().tolist(), strict=True
@@ -230,39 +272,34 @@ def _butterflies(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
     return writer.named(outputs, "h")
 
 
-def _butterfly_layer(
-    places: list[_Signed | None], half: int, layer: int, writer: _Writer
-) -> list[_Signed | None]:
+def _butterfly_layer(places: _Places, half: int, layer: int, writer: _Writer) -> _Places:
     """One layer a +- b of every pair that lies ``half`` apart, as one SELECT."""
-    out: list[_Signed | None] = [None] * len(places)
+    out: _Places = [None] * len(places)
     items: dict[str, str] = {}
     for first in range(0, len(places), 2 * half):
         for low in range(first, first + half):
             high = low + half
             a, b = places[low], places[high]
+            lone = f"b{layer}_{low}"
             for place, other in ((low, b), (high, _negated(b))):
-                name = f"b{layer}_{place}"
-                expression, out[place] = _add(a, other, name)
-                # A lone input goes through under its own name, once.
-                items[_column_of(out[place])] = expression
-    writer.level([item for name, item in items.items() if name])
-    return out
+                value, found = _add(a, other, f"b{layer}_{place}", lone)
+                # A lone input goes through once, however many places it stands for.
+                if found:
+                    items[found.column] = value
+                out[place] = found
+    above = writer.level(items)
+    return [place and _Signed(above[place.column], place.negative) for place in out]
 
 
-def _column_of(place: _Signed | None) -> str:
-    """The column of a place; empty for a place that holds nothing."""
-    return place.column if place else ""
-
-
-def _add(a: _Signed | None, b: _Signed | None, name: str) -> tuple[str, _Signed | None]:
-    """The item that computes a + b, and the signed column that it then is."""
+def _add(a: _Signed | None, b: _Signed | None, name: str, lone: str) -> tuple[str, _Signed | None]:
+    """The value of a + b, and the signed column that it then is."""
     if a is None or b is None:
-        lone = a or b
-        return _column_of(lone), lone
+        only = a or b
+        return (only.column, _Signed(lone, only.negative)) if only else ("", None)
     if a.negative == b.negative:
-        return f"{a.column} + {b.column} AS {name}", _Signed(name, a.negative)
+        return f"{a.column} + {b.column}", _Signed(name, a.negative)
     first, second = (b, a) if a.negative else (a, b)
-    return f"{first.column} - {second.column} AS {name}", _Signed(name, False)
+    return f"{first.column} - {second.column}", _Signed(name, False)
 
 
 def _negated(place: _Signed | None) -> _Signed | None:
@@ -330,8 +367,11 @@ def _balanced(terms: Sequence[str], operator: str) -> str:
 
 
 def _as_array(values: list[str], writer: _Writer) -> str:
-    array = writer.dialect.array.format(items=", ".join(values))
+    dialect = writer.dialect
+    assert dialect.array is not None
+    assert dialect.array_cast is not None
+    array = dialect.array.format(items=", ".join(values))
     if writer.complete:
         # A row without features has no array, rather than an array of NULLs.
-        array = f"CASE WHEN {writer.complete} THEN {array} END"
-    return writer.dialect.array_cast.format(array=array, type=writer.type, count=len(values))
+        array = dialect.array_when.format(test="complete = 1", array=array)
+    return dialect.array_cast.format(array=array, type=writer.type, count=len(values))

@@ -1,0 +1,343 @@
+"""PostgreSQL, through psycopg 3."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import logging
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import psycopg
+from numpy.typing import NDArray
+from psycopg import errors
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
+
+from sqlkrp.engines.session import Session, TableOrFile
+from sqlkrp.errors import ColumnError, EngineError, LimitError, ParameterError
+from sqlkrp.files import own_number, write_whole
+from sqlkrp.maps.source import BOOLEAN, FLOAT32, NUMBER
+from sqlkrp.sql.dialects import dialect
+from sqlkrp.sql.names import TableName, quote, quote_table, table_name, text
+from sqlkrp.sql.tables import create_side_table
+from sqlkrp.stages import Table
+
+__all__ = ["Postgres"]
+
+_NUMBERS = ("int2", "int4", "int8", "float8", "numeric")
+# Of the statement's transaction only. Compiling thousands of terms takes longer than it saves;
+# floats are written so that they read back as they were.
+_SETTINGS = {"jit": "off", "extra_float_digits": "1"}
+# Rows of up to a page stay whole: by default, arrays of more than 2 KB are compressed and moved
+# out, which took longer than computing them.
+_STORAGE = "toast_tuple_target = 8160"
+_RELKINDS = {"v": "view", "m": "materialized view"}
+_LOAD_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+
+# psycopg logs that it could not roll back over a lost connection; that error is raised here.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
+
+
+class Postgres(Session):
+    """A psycopg connection that computes features."""
+
+    dialect = dialect("postgres")
+
+    def __init__(self, connection: Any, *, read_only: bool = False, owned: bool = False) -> None:
+        self.connection = connection
+        self._read_only = read_only
+        self._owned = owned
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        *,
+        read_only: bool = False,
+        memory_limit: str | None = None,
+        threads: int | None = None,
+    ) -> Postgres:
+        """Connect to a server."""
+        if memory_limit is not None or threads is not None:
+            raise ParameterError(
+                "memory_limit and threads are DuckDB's: a Postgres server has settings of its own"
+            )
+        try:
+            connection = psycopg.connect(url, autocommit=True)
+        except psycopg.Error as bad:
+            raise EngineError(f"cannot connect to {_spoken(url)}: {_in_short(bad)}") from bad
+        return cls(connection, read_only=read_only, owned=True)
+
+    @staticmethod
+    def is_connection(target: Any) -> bool:
+        """Whether this is an open psycopg connection."""
+        return isinstance(target, psycopg.Connection)
+
+    def close(self) -> None:
+        if self._owned:
+            self.connection.close()
+
+    # --- looking ------------------------------------------------------------------------------
+
+    def relation(self, table: TableOrFile) -> str:
+        if isinstance(table, Path):
+            raise ParameterError(
+                f"Postgres reads tables, and {str(table)!r} is a file: load it there first"
+            )
+        return quote_table(table, self.dialect)
+
+    def describe(self, relation: str, name: str) -> dict[str, str]:
+        with self._told(f"a look at {name}"), self._at_rest():
+            try:
+                cursor = self._send(f"SELECT * FROM {relation} LIMIT 0")
+            except (errors.UndefinedTable, errors.InvalidSchemaName, errors.WrongObjectType) as bad:
+                raise ColumnError(f"cannot read {name}: {_in_short(bad)}") from bad
+            return {column.name: column.type_display for column in cursor.description or ()}
+
+    def kind(self, type_name: str) -> str:
+        base = type_name.partition("(")[0]
+        kinds = {"float4": FLOAT32, "bool": BOOLEAN, **dict.fromkeys(_NUMBERS, NUMBER)}
+        return kinds.get(base, type_name)
+
+    def reads(self, relation: str) -> set[str]:
+        rows = self._ask(
+            "WITH RECURSIVE used(oid) AS ("
+            " SELECT CAST(to_regclass(%s) AS oid) UNION"
+            " SELECT depends.refobjid FROM used"
+            " JOIN pg_rewrite ON pg_rewrite.ev_class = used.oid"
+            " JOIN pg_depend AS depends ON depends.objid = pg_rewrite.oid"
+            " AND depends.classid = 'pg_rewrite'::regclass"
+            " AND depends.refclassid = 'pg_class'::regclass)"
+            " SELECT lower(relname) FROM used JOIN pg_class ON pg_class.oid = used.oid",
+            [relation],
+        )
+        return {row[0] for row in rows}
+
+    def full_name(self, table: TableName) -> tuple[str, ...]:
+        parts = table_name(table, self.dialect)
+        if len(parts) > 1:
+            return parts[-2:]
+        ((schema,),) = self._ask("SELECT current_schema()")
+        if schema is None:
+            raise EngineError(
+                f"Postgres has no schema to create {parts[0]!r} in: name one (schema.table)"
+            )
+        return (schema, *parts)
+
+    def find(self, table: TableName) -> tuple[tuple[str, ...], str] | None:
+        rows = self._ask(
+            "SELECT nspname, relname, relkind FROM pg_class"
+            " JOIN pg_namespace ON pg_namespace.oid = relnamespace"
+            " WHERE pg_class.oid = to_regclass(%s)",
+            [quote_table(table, self.dialect)],
+        )
+        if not rows:
+            return None
+        schema, name, kind = rows[0]
+        return (schema, name), _RELKINDS.get(kind, "table")
+
+    def _ask(self, sql: str, values: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
+        with self._told("a look at its tables"), self._at_rest():
+            rows: list[tuple[Any, ...]] = self._send(sql, values).fetchall()
+        return rows
+
+    # --- running ------------------------------------------------------------------------------
+
+    def execute(self, sql: str, what: str) -> None:
+        self._run(sql, what)
+
+    def rows(self, sql: str, what: str) -> list[tuple[Any, ...]]:
+        with self._told(what), self._at_rest():
+            rows: list[tuple[Any, ...]] = self._send(sql).fetchall()
+        return rows
+
+    def columns(self, sql: str, names: Sequence[str], what: str) -> NDArray[Any]:
+        with self._told(what), self._at_rest():
+            cursor = self._send(sql)
+            found = [column.name for column in cursor.description]
+            table = np.array(cursor.fetchall(), dtype="float64").reshape(-1, len(found))
+        return table[:, [found.index(name) for name in names]]
+
+    def lazily(self, sql: str) -> Any:
+        raise LimitError(
+            "Postgres has no lazy relations: create a view (view=True), or take the SQL (to_sql)"
+        )
+
+    def sample(self, relation: str, columns: Sequence[str], count: int) -> str:
+        listed = ", ".join(quote(name, self.dialect) for name in columns)
+        return f"SELECT {listed} FROM {relation} ORDER BY RANDOM() LIMIT {count:d}"
+
+    def _send(self, sql: str, values: Sequence[Any] | None = None) -> Any:
+        # Not as a prepared statement: the tables it names may be others the next time.
+        return self.connection.execute(sql, values, prepare=False)
+
+    def _run(self, sql: str, what: str) -> int:
+        """Run a statement; how many rows it wrote."""
+        with self._told(what), self._at_rest():
+            return int(self._send(sql).rowcount)
+
+    def _at_rest(self) -> contextlib.AbstractContextManager[Any]:
+        """What leaves no transaction open on a connection that had none."""
+        idle = self.connection.info.transaction_status == TransactionStatus.IDLE
+        if idle and not self.connection.autocommit:
+            block: contextlib.AbstractContextManager[Any] = self.connection.transaction()
+            return block
+        return contextlib.nullcontext()
+
+    # --- writing ------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        own = self.connection.info.transaction_status == TransactionStatus.IDLE
+        with self._told("its transaction"), self.connection.transaction():
+            if own:
+                # So that what is checked is what is written.
+                self._send("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            with self._settings():
+                yield
+
+    @contextlib.contextmanager
+    def _settings(self) -> Iterator[None]:
+        before = {}
+        for name, value in _SETTINGS.items():
+            ((before[name],),) = self._send(f"SHOW {name}").fetchall()
+            self._send(f"SET LOCAL {name} = {value}")
+        yield
+        # Inside a transaction of the user's they would last until its end. After a failure
+        # they are rolled back.
+        for name, value in before.items():
+            self._send(f"SET LOCAL {name} = {value}")
+
+    def load(self, name: str, columns: Table) -> None:
+        self.drop_temporary(name)
+        table = quote(name, self.dialect)
+        lists = [
+            [str(value).translate(_LOAD_ESCAPES) for value in array.tolist()]
+            for array in columns.values()
+        ]
+        with self._told(f"loading the side table {name}"), self._at_rest():
+            self._send(create_side_table(name, columns, self.dialect, temporary=True))
+            with self.connection.cursor().copy(f"COPY pg_temp.{table} FROM STDIN") as copy:
+                copy.write("".join("\t".join(row) + "\n" for row in zip(*lists, strict=True)))
+            # The planner knows nothing of a new table otherwise, and may join it badly.
+            self._send(f"ANALYZE pg_temp.{table}")
+
+    def create_temporary(self, name: str, select: str, what: str) -> None:
+        self.drop_temporary(name)
+        self.execute(f"CREATE TEMPORARY TABLE {quote(name, self.dialect)} AS {select}", what)
+
+    def drop_temporary(self, name: str) -> None:
+        # In a transaction that failed every statement is refused, and its tables go with it.
+        with contextlib.suppress(psycopg.Error), self._at_rest():
+            self._send(f"DROP TABLE IF EXISTS pg_temp.{quote(name, self.dialect)}")
+
+    def create(self, into: TableName, select: str, *, view: bool, replace: bool) -> int | None:
+        if self._read_only:
+            raise EngineError(f"the connection is read-only: {into!r} was not created")
+        what, kind = f"creating {_name(into)}", "VIEW" if view else "TABLE"
+        *schema, name = table_name(into, self.dialect)
+        # Beside an old one, which is locked only for the moment in which it is replaced.
+        first = f"sqlkrp_{own_number()}" if replace else name
+        made = quote_table((*schema, first), self.dialect)
+        storage = "" if view else f" WITH ({_STORAGE})"
+        count = self._run(f"CREATE {kind} {made}{storage} AS\n{select}", what)
+        if replace:
+            full = quote_table(into, self.dialect)
+            self._run(f"DROP {kind} IF EXISTS {full}", what)
+            self._run(f"ALTER {kind} {made} RENAME TO {quote(name, self.dialect)}", what)
+        return None if view else count
+
+    def comment(self, into: TableName, text_of: str, *, view: bool) -> None:
+        kind = "VIEW" if view else "TABLE"
+        name = quote_table(into, self.dialect)
+        written = text(text_of, self.dialect)
+        self.execute(f"COMMENT ON {kind} {name} IS {written}", f"naming the map of {_name(into)}")
+
+    @contextlib.contextmanager
+    def destination(self, path: str | Path, *, replace: bool) -> Iterator[Callable[[str], int]]:
+        if str(path) == "-":
+            sys.stdout.flush()
+            yield lambda select: self._copy(select, _standard_output(), "standard output")
+            return
+        target = Path(path)
+        openers: dict[str, Any] = {".csv": open, ".csv.gz": gzip.open}
+        suffix = next((one for one in openers if target.name.lower().endswith(one)), None)
+        if suffix is None:
+            raise ParameterError(
+                f"Postgres writes CSV, and {str(target)!r} is no name for that: use .csv or .csv.gz"
+            )
+        with write_whole(target, replace=replace) as part, openers[suffix](part, "wb") as file:
+            yield lambda select: self._copy(select, file, str(target))
+            file.close()
+
+    def _copy(self, select: str, file: IO[bytes], named: str) -> int:
+        options = "FORMAT csv, HEADER, ENCODING 'UTF8'"
+        with self._told(f"writing {named}"), self._at_rest(), self.connection.cursor() as cursor:
+            with cursor.copy(f"COPY (\n{select}\n) TO STDOUT WITH ({options})") as copy:
+                for block in copy:
+                    file.write(block)
+            file.flush()
+            return int(cursor.rowcount)
+
+    @contextlib.contextmanager
+    def _told(self, what: str) -> Iterator[None]:
+        """A refusal in words, with what to do where that is known."""
+        try:
+            yield
+        except psycopg.Error as bad:
+            if self.connection.closed:
+                raise EngineError(
+                    f"the connection to Postgres was lost during {what}, and nothing was made: "
+                    f"{_in_short(bad)}"
+                ) from bad
+            cure = next((told for kind, told in _CURES.items() if isinstance(bad, kind)), "")
+            raise EngineError(f"Postgres refused {what}: {_in_short(bad)}{cure}") from bad
+
+
+_CURES = {
+    errors.NumericValueOutOfRange: (
+        ": some sum or product leaves the range of its type, which Postgres refuses; draw the map "
+        "with scaling='standard' or 'unit' (--scaling), or with dtype='float64'"
+    ),
+    errors.InsufficientPrivilege: (
+        ": ask for the privilege; export and verify only need SELECT on the table"
+    ),
+    errors.ReadOnlySqlTransaction: (
+        ": here nothing can be created, not even a temporary table; export and verify in the "
+        "wide form (form='wide') need none"
+    ),
+    errors.ProgramLimitExceeded: ": use output='array', or fewer components",
+    errors.DependentObjectsStillExist: ": drop what depends on it first",
+}
+
+
+def _in_short(bad: BaseException) -> str:
+    """The server's message in one line, without the excerpt of the statement."""
+    told = str(getattr(getattr(bad, "diag", None), "message_primary", None) or bad)
+    return " ".join(told.split())[:300] or type(bad).__name__
+
+
+def _spoken(url: str) -> str:
+    """Where a URL leads, without its password."""
+    try:
+        parts = conninfo_to_dict(url)
+    except psycopg.Error:
+        return "Postgres"
+    where = f" at {parts['host']}" if parts.get("host") else ""
+    return f"Postgres{where}"
+
+
+def _name(table: TableName) -> str:
+    return repr(".".join(table) if isinstance(table, tuple) else table)
+
+
+def _standard_output() -> IO[bytes]:
+    sys.stdout.flush()
+    buffer: IO[bytes] | None = getattr(sys.stdout, "buffer", None)
+    if buffer is None:
+        raise ParameterError("standard output takes no bytes here: write to a file")
+    return buffer

@@ -1,0 +1,306 @@
+"""SQLite, through the standard library."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import gzip
+import os
+import re
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+from urllib.parse import quote as url_quote
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sqlkrp.engines.session import Session, TableOrFile
+from sqlkrp.errors import ColumnError, EngineError, LimitError, ParameterError
+from sqlkrp.files import write_whole
+from sqlkrp.maps.source import BOOLEAN, NUMBER
+from sqlkrp.sql.dialects import dialect
+from sqlkrp.sql.names import TableName, quote, quote_table, table_name
+from sqlkrp.sql.tables import create_side_table
+from sqlkrp.stages import Table
+
+__all__ = ["SQLite"]
+
+_NUMBERS = re.compile(r"INT|REAL|FLOA|DOUB|NUM|DEC", re.IGNORECASE)
+_TEXTS = re.compile(r"CHAR|CLOB|TEXT|BLOB|DATE|TIME", re.IGNORECASE)
+_ROWS_AT_ONCE = 1000
+# Steps of the engine between two looks at signals.
+_STEPS = 100_000
+
+
+class SQLite(Session):
+    """A SQLite connection that computes features."""
+
+    dialect = dialect("sqlite")
+
+    connection: sqlite3.Connection
+
+    def __init__(self, connection: sqlite3.Connection, *, owned: bool = False) -> None:
+        self.connection = connection
+        self._owned = owned
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        read_only: bool = False,
+        memory_limit: str | None = None,
+        threads: int | None = None,
+    ) -> SQLite:
+        """Open a database file."""
+        if memory_limit is not None or threads is not None:
+            raise ParameterError("memory_limit and threads are DuckDB's: SQLite has neither")
+        name = os.path.abspath(os.fspath(path))
+        try:
+            connection = sqlite3.connect(
+                f"file:{url_quote(name)}?mode={'ro' if read_only else 'rwc'}",
+                uri=True,
+                isolation_level=None,
+            )
+            connection.execute("SELECT 1 FROM sqlite_master").fetchall()
+        except sqlite3.Error as bad:
+            raise EngineError(f"cannot open {os.fspath(path)}: {bad}") from bad
+        return cls(connection, owned=True)
+
+    @staticmethod
+    def is_connection(target: Any) -> bool:
+        """Whether this is an open SQLite connection."""
+        return isinstance(target, sqlite3.Connection)
+
+    def close(self) -> None:
+        if self._owned:
+            self.connection.close()
+
+    # --- looking ------------------------------------------------------------------------------
+
+    def relation(self, table: TableOrFile) -> str:
+        if isinstance(table, Path):
+            raise ParameterError(
+                f"SQLite reads tables, and {str(table)!r} is a file: load it there first"
+            )
+        return quote_table(table, self.dialect)
+
+    def describe(self, relation: str, name: str) -> dict[str, str]:
+        try:
+            cursor = self.connection.execute(f"SELECT * FROM {relation} LIMIT 0")
+            columns = [column[0] for column in cursor.description]
+            declared = self._declared_types(relation)
+        except sqlite3.Error as bad:
+            raise ColumnError(f"cannot read {name}: {bad}") from bad
+        types = {column: declared.get(column, "") for column in columns}
+        return types | self._found_types(relation, [one for one, kind in types.items() if not kind])
+
+    def _declared_types(self, relation: str) -> dict[str, str]:
+        # A view of a view's column has its table's type, which only such a table tells.
+        *schema, name = table_name(relation)
+        places = ", ".join("?" for _ in (name, *schema))
+        rows = self.connection.execute(
+            f"SELECT name, type FROM pragma_table_info({places})", [name, *schema]
+        ).fetchall()
+        return dict(rows)
+
+    def _found_types(self, relation: str, columns: Sequence[str]) -> dict[str, str]:
+        """What columns hold that declare no type, such as a view's expressions."""
+        types = {}
+        for column in columns:
+            name = quote(column, self.dialect)
+            rows = self.rows(
+                f"SELECT DISTINCT TYPEOF({name}) FROM {relation} WHERE {name} IS NOT NULL",
+                f"a look at column {column!r}",
+            )
+            kinds = {kind for (kind,) in rows}
+            types[column] = "REAL" if kinds <= {"integer", "real"} else "TEXT"
+        return types
+
+    def kind(self, type_name: str) -> str:
+        if type_name.upper().startswith("BOOL"):
+            return BOOLEAN
+        is_number = _NUMBERS.search(type_name) and not _TEXTS.search(type_name)
+        return NUMBER if is_number else type_name
+
+    def reads(self, relation: str) -> set[str]:
+        # The engine says which tables a statement reads when it is asked to authorise them.
+        read: set[str] = set()
+
+        def note(action: int, table: str | None, *others: Any) -> int:
+            if action == sqlite3.SQLITE_READ and table:
+                read.add(table.lower())
+            return sqlite3.SQLITE_OK
+
+        self.connection.set_authorizer(note)
+        try:
+            with _told("a look at what is read"):
+                self.connection.execute(f"EXPLAIN SELECT * FROM {relation}").close()
+        finally:
+            self.connection.set_authorizer(lambda *_: sqlite3.SQLITE_OK)
+        return read
+
+    def full_name(self, table: TableName) -> tuple[str, ...]:
+        parts = table_name(table, self.dialect)
+        return parts if len(parts) > 1 else ("main", *parts)
+
+    def find(self, table: TableName) -> tuple[tuple[str, ...], str] | None:
+        parts = table_name(table, self.dialect)
+        # An unqualified name is that of a temporary table first, as for SQLite itself.
+        places = [parts[-2]] if len(parts) > 1 else ["temp", "main"]
+        for place in places:
+            with _told(f"looking for {parts[-1]!r}"):
+                rows = self.connection.execute(
+                    f"SELECT name, type FROM {quote(place, self.dialect)}.sqlite_master"
+                    " WHERE type IN ('table', 'view') AND lower(name) = lower(?)",
+                    [parts[-1]],
+                ).fetchall()
+            if rows:
+                return (place.lower(), rows[0][0]), rows[0][1]
+        return None
+
+    # --- running ------------------------------------------------------------------------------
+
+    def execute(self, sql: str, what: str) -> None:
+        with self._listening(), _told(what):
+            self.connection.execute(sql)
+
+    def rows(self, sql: str, what: str) -> list[tuple[Any, ...]]:
+        with self._listening(), _told(what):
+            rows: list[tuple[Any, ...]] = self.connection.execute(sql).fetchall()
+        return rows
+
+    def columns(self, sql: str, names: Sequence[str], what: str) -> NDArray[Any]:
+        with self._listening(), _told(what):
+            cursor = self.connection.execute(sql)
+            found = [column[0] for column in cursor.description]
+            table = np.array(cursor.fetchall(), dtype="float64").reshape(-1, len(found))
+        return table[:, [found.index(name) for name in names]]
+
+    def lazily(self, sql: str) -> Any:
+        raise LimitError(
+            "SQLite has no lazy relations: create a view (view=True), or take the SQL (to_sql)"
+        )
+
+    def sample(self, relation: str, columns: Sequence[str], count: int) -> str:
+        listed = ", ".join(quote(name, self.dialect) for name in columns)
+        return f"SELECT {listed} FROM {relation} ORDER BY RANDOM() LIMIT {count:d}"
+
+    @contextlib.contextmanager
+    def _listening(self) -> Iterator[None]:
+        """Hear a Ctrl-C, which the engine would not give way to before it is done."""
+        heard: list[BaseException] = []
+
+        def look() -> int:
+            try:
+                return 0  # Python runs the signal's handler before this returns
+            except BaseException as stop:
+                heard.append(stop)
+                return 1
+
+        self.connection.set_progress_handler(look, _STEPS)
+        try:
+            yield
+        except EngineError:
+            if heard:
+                raise heard[0] from None
+            raise
+        finally:
+            self.connection.set_progress_handler(None, 0)
+
+    # --- writing ------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        # Inside a transaction of the user's, a part of it.
+        inside = self.connection.in_transaction
+        begin, end, undo = (
+            ("SAVEPOINT sqlkrp", "RELEASE sqlkrp", "ROLLBACK TO sqlkrp; RELEASE sqlkrp")
+            if inside
+            else ("BEGIN", "COMMIT", "ROLLBACK")
+        )
+        self.execute(begin, "beginning")
+        try:
+            yield
+        except BaseException:
+            for statement in undo.split("; "):
+                with contextlib.suppress(sqlite3.Error):
+                    self.connection.execute(statement)
+            raise
+        self.execute(end, "committing")
+
+    def load(self, name: str, columns: Table) -> None:
+        self.drop_temporary(name)
+        places = ", ".join("?" for _ in columns)
+        with _told(f"loading the side table {name}"):
+            self.connection.execute(create_side_table(name, columns, self.dialect, temporary=True))
+            self.connection.executemany(
+                f"INSERT INTO temp.{quote(name, self.dialect)} VALUES ({places})",
+                zip(*(array.tolist() for array in columns.values()), strict=True),
+            )
+
+    def create_temporary(self, name: str, select: str, what: str) -> None:
+        self.drop_temporary(name)
+        self.execute(f"CREATE TEMPORARY TABLE {quote(name, self.dialect)} AS {select}", what)
+
+    def drop_temporary(self, name: str) -> None:
+        with contextlib.suppress(sqlite3.Error):
+            self.connection.execute(f"DROP TABLE IF EXISTS temp.{quote(name, self.dialect)}")
+
+    def create(self, into: TableName, select: str, *, view: bool, replace: bool) -> int | None:
+        kind = "VIEW" if view else "TABLE"
+        name = quote_table(self.full_name(into), self.dialect)
+        what = f"creating {'.'.join(self.full_name(into))!r}"
+        if replace:
+            self.execute(f"DROP {kind} IF EXISTS {name}", what)
+        self.execute(f"CREATE {kind} {name} AS\n{select}", what)
+        if view:
+            return None
+        ((count,),) = self.rows(f"SELECT COUNT(*) FROM {name}", "counting rows")
+        return int(count)
+
+    def comment(self, into: TableName, text_of: str, *, view: bool) -> None:
+        """SQLite has no comments; a view keeps those of its statement, which name the map."""
+
+    @contextlib.contextmanager
+    def destination(self, path: str | Path, *, replace: bool) -> Iterator[Callable[[str], int]]:
+        if str(path) == "-":
+            yield lambda select: self._write_csv(select, sys.stdout, "standard output")
+            return
+        target = Path(path)
+        openers: dict[str, Any] = {".csv": open, ".csv.gz": gzip.open}
+        suffix = next((one for one in openers if target.name.lower().endswith(one)), None)
+        if suffix is None:
+            raise ParameterError(
+                f"from SQLite features are written as CSV, and {str(target)!r} is no name for "
+                "that: use .csv or .csv.gz"
+            )
+        with (
+            write_whole(target, replace=replace) as part,
+            openers[suffix](part, "wt", encoding="utf-8", newline="") as file,
+        ):
+            yield lambda select: self._write_csv(select, file, str(target))
+            file.close()
+
+    def _write_csv(self, select: str, file: TextIO, named: str) -> int:
+        count = 0
+        with self._listening(), _told(f"writing {named}"):
+            cursor = self.connection.execute(select)
+            rows_of_text = csv.writer(file, lineterminator="\n")
+            rows_of_text.writerow([column[0] for column in cursor.description])
+            while rows := cursor.fetchmany(_ROWS_AT_ONCE):
+                rows_of_text.writerows(rows)
+                count += len(rows)
+        file.flush()
+        return count
+
+
+@contextlib.contextmanager
+def _told(what: str) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as bad:
+        raise EngineError(f"SQLite refused {what}: {' '.join(str(bad).split())[:300]}") from bad

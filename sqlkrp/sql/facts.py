@@ -1,0 +1,169 @@
+"""The facts of a SQL dialect that generated text depends on: what a record holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+__all__ = ["Dialect", "Limits", "Unpivot", "facts"]
+
+
+def facts(**items: str) -> Mapping[str, str]:
+    """Facts by name, read-only."""
+    return MappingProxyType(items)
+
+
+def _default(items: dict[str, str]) -> Any:
+    return field(default_factory=lambda: MappingProxyType(items))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What a dialect's engine takes; None where there is no limit, or none is known."""
+
+    select_columns: int | None = None
+    """Entries of one SELECT, nested ones too."""
+    table_columns: int | None = None
+    row_bytes: int | None = None
+    """Of a row of a table, where numbers cannot be moved out of it."""
+    depth: int | None = None
+    """Parentheses inside each other."""
+    nested_selects: int | None = None
+    text_bytes: int | None = None
+    nodes: int | None = None
+    """Names, numbers and operators."""
+    operations: int = 400_000
+    """Additions and products of a wide statement that are still planned in reasonable time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unpivot:
+    """A query (row_id, feature, value) with one row for each input x0, x1, ... of a row."""
+
+    query: str
+    """Of {entries} and {source}; {count} is how many entries there are."""
+    entry: str
+    """One entry, of its {place} from 0 and its {value}; of {source} too in a union."""
+    separator: str = ", "
+    at_most: int | None = None
+    """More entries than these go into so many queries, united."""
+
+
+#: Where nothing is better: one SELECT an input.
+UNION = Unpivot(
+    query="{entries}",
+    entry="SELECT row_id, {place} AS feature, {value} AS value FROM {source}",
+    separator="\nUNION ALL\n",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dialect:
+    """One dialect. The defaults are what most have in common."""
+
+    name: str
+    sqlglot: str
+    """Its name for sqlglot."""
+    executed: bool = False
+    """Whether the tests run what is generated; if not, the statement's first line says so."""
+
+    # --- names and texts ----------------------------------------------------------------------
+    quote: str = '"'
+    """The character around identifiers."""
+    name_escapes: Mapping[str, str] = _default({'"': '""'})
+    """What is written for a character inside them."""
+    text_escapes: Mapping[str, str] = _default({"'": "''"})
+    """The same inside a text."""
+    ignores_case: bool = False
+    """Whether two quoted names that differ only in case are one name."""
+    folds: str = "lower"
+    """How a bare name is folded: ``"lower"``, ``"upper"``, or not at all."""
+    max_identifier_bytes: int | None = None
+    """Longer names are cut or refused by the engine, so they are refused here."""
+
+    # --- numbers ------------------------------------------------------------------------------
+    float_types: Mapping[str, str] = _default({"float32": "REAL", "float64": "DOUBLE PRECISION"})
+    """The type of each NumPy dtype that features are computed in."""
+    literals: Mapping[str, str] = _default(
+        dict.fromkeys(("float32", "float64"), "CAST({number} AS {type})")
+    )
+    """How a number is written with exactly that type."""
+    cast: str = "CAST({value} AS {type})"
+    """A cast that fails loudly, for values known to fit."""
+    soft_cast: str = "CAST({value} AS {type})"
+    """A cast that, where there is such, gives NULL for a value that does not fit."""
+    boolean_cast: str = "CAST(CASE WHEN {value} THEN 1 WHEN NOT {value} THEN 0 END AS {type})"
+    """A truth value as 0 or 1."""
+    is_finite: str = "ABS({value}) <= CAST(1.7976931348623157e308 AS {double})"
+    """True for a number, false or NULL for NaN, an infinity and NULL."""
+    overflow_is_error: bool = False
+    """Whether a float that grows too large, or shrinks to nothing, ends the statement."""
+    raise_error: str = (
+        "CAST(CONCAT({message}, COALESCE(SUBSTR(CAST({value} AS {text}), 1, 0), '')) AS {type})"
+    )
+    """An expression of {value}'s row that stops the statement with a message.
+
+    Where no function raises, a text that is no number does when it is cast. The row's own value
+    in it keeps a planner from casting it beforehand."""
+    text_type: str = "VARCHAR"
+
+    # --- arrays; all of it None where there are none ------------------------------------------
+    array: str | None = None
+    """An array of {items}."""
+    array_cast: str | None = None
+    """An {array} as one of {count} items of a {type}."""
+    array_item: str | None = None
+    """One item of an {array}: number {place} from 1, {index} from 0."""
+    array_when: str = "CASE WHEN {test} THEN {array} END"
+    """An {array} in rows that pass a {test}, and none in the others."""
+    collect: str | None = None
+    """The aggregate of column value as an array, in the order of column feature."""
+
+    # --- queries ------------------------------------------------------------------------------
+    fence: str = ""
+    """What keeps a nested SELECT from being inlined and computed again; empty where it is not."""
+    materialized: str = "AS"
+    """How a common table expression is computed once."""
+    numbering: str = "ROW_NUMBER() OVER (ORDER BY {everything})"
+    """Numbers the rows of a relation. Where it may be computed twice, it must come out the same:
+    ordered by {everything} that is read of a row, rows that tie are equal."""
+    unpivot: Unpivot = UNION
+    product: str | None = None
+    """A window aggregate that multiplies."""
+    settings: str = ""
+    """What ends a statement in the tables form."""
+    limits: Limits = field(default_factory=Limits)
+
+    # --- side tables --------------------------------------------------------------------------
+    side_table_types: Mapping[str, str] = _default(
+        {
+            "int8": "SMALLINT",
+            "int32": "INTEGER",
+            "float32": "REAL",
+            "float64": "DOUBLE PRECISION",
+            "object": "VARCHAR",
+        }
+    )
+    """The column type of a side table for each NumPy dtype."""
+    create_table: str = "CREATE {kind} {table} ({columns})"
+    load_file: Mapping[str, str] = _default(
+        {"csv": "-- load {file} (CSV with a header) into {table}"}
+    )
+    """What fills a side table from a file, for each format."""
+
+    def finite(self, value: str) -> str:
+        """The test that a value is a number."""
+        return self.is_finite.format(value=value, double=self.float_types["float64"])
+
+    def error(self, message: str, value: str, type_name: str) -> str:
+        """An expression that stops the statement; ``message`` is a literal."""
+        return self.raise_error.format(
+            message=message, value=value, type=type_name, text=self.text_type
+        )
+
+    def item(self, array: str, index: int) -> str:
+        """One item of an array, from 0."""
+        assert self.array_item is not None
+        return self.array_item.format(array=array, index=index, place=index + 1)

@@ -1,0 +1,110 @@
+"""How large a statement is, against what the dialect's engine takes.
+
+A statement is measured as it was written, not estimated; text that is too much for an engine is
+refused before anybody sees it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from sqlkrp.errors import LimitError
+from sqlkrp.sql.facts import Dialect
+
+__all__ = ["Check", "checks", "require", "table_checks"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One size of a statement, and what the engine takes."""
+
+    what: str
+    found: int
+    limit: int | None
+    cures: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether the engine takes it."""
+        return self.limit is None or self.found <= self.limit
+
+    def problem(self, dialect: Dialect) -> str:
+        """What is wrong and what to do, in one line."""
+        cures = [*self.cures[:-2], " or ".join(self.cures[-2:])]
+        return (
+            f"{dialect.name} takes at most {self.limit:,} {self.what}, and this statement has "
+            f"{self.found:,}: use {', '.join(cures)}"
+        )
+
+
+def checks(text: str, select_columns: int, form: str, output: str, dialect: Dialect) -> list[Check]:
+    """The sizes of a statement. ``select_columns`` are the entries of its widest SELECT."""
+    limits, bare = dialect.limits, _without_names(text, dialect)
+    depth, nested = _depths(bare)
+    fewer = ("fewer components",)
+    shorter = (*(("form=tables",) if form == "wide" else ("fewer columns",)), *fewer)
+    narrow = ("output=array",) if output == "columns" and dialect.array else ()
+    return [
+        Check("entries in a SELECT", select_columns, limits.select_columns, (*narrow, *shorter)),
+        Check("parentheses inside each other", depth, limits.depth, shorter),
+        Check("SELECTs inside each other", nested, limits.nested_selects, shorter),
+        Check("bytes", len(text.encode()), limits.text_bytes, (*narrow, *shorter)),
+        Check("names, numbers and operators", _nodes(bare), limits.nodes, (*narrow, *shorter)),
+    ]
+
+
+def table_checks(
+    n_kept: int, n_features: int, number_bytes: int, output: str, dialect: Dialect
+) -> list[Check]:
+    """The sizes of a table of the statement's rows."""
+    limits = dialect.limits
+    cures = (*(("output=array",) if dialect.array else ()), "fewer components")
+    columns = n_kept + n_features
+    # A row has a header of 24 bytes; a column that is kept takes at least eight.
+    row = 24 + 8 * n_kept + number_bytes * n_features if output == "columns" else 0
+    return [
+        Check("columns in a table", columns, limits.table_columns, cures),
+        Check("bytes in a row of a table", row, limits.row_bytes, cures),
+    ]
+
+
+def require(found: Collection[Check], dialect: Dialect) -> None:
+    """Raise LimitError at the first size that is too large."""
+    for check in found:
+        if not check.ok:
+            raise LimitError(check.problem(dialect))
+
+
+def _without_names(text: str, dialect: Dialect) -> str:
+    """The text without comments, and with nothing in its quotes."""
+    parts = [r"--[^\n]*"]
+    for mark, escapes in (("'", dialect.text_escapes), (dialect.quote, dialect.name_escapes)):
+        inside = rf"[^{mark}\\]|\\." if "\\" in escapes else rf"[^{mark}]"
+        parts.append(rf"{mark}(?:{inside}|{mark}{mark})*{mark}")
+    return re.sub("|".join(parts), "_", text, flags=re.DOTALL)
+
+
+def _depths(bare: str) -> tuple[int, int]:
+    """The most parentheses, and the most SELECTs, inside each other."""
+    letters = np.frombuffer(bare.encode("utf-8", "replace"), dtype=np.uint8)
+    step = (letters == ord("(")).astype(np.int8) - (letters == ord(")")).astype(np.int8)
+    depth = int(np.cumsum(step, dtype=np.int32).max(initial=0))
+    # A parenthesis that opens a SELECT is written right before it.
+    nested = most = 0
+    open_selects: list[bool] = []
+    for found in re.findall(r"\(\s*(?:SELECT|WITH)\b|[()]", bare):
+        if found == ")":
+            nested -= open_selects.pop()
+        else:
+            open_selects.append(len(found) > 1)
+            nested += open_selects[-1]
+            most = max(most, nested)
+    return depth, most + 1
+
+
+def _nodes(bare: str) -> int:
+    return len(re.findall(r"[A-Za-z_][\w.]*|\d[\w.]*|[-+*/<>=|]+", bare))
