@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote as url_quote
 
 import duckdb
+import psycopg
 import pytest
 
 
@@ -32,3 +37,60 @@ def run_cli(tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
         return done
 
     return run
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """The URL of a running Postgres: the tests' own, or the one that is asked for."""
+    if given := os.environ.get("SQLKRP_TEST_POSTGRES"):
+        yield given
+        return
+    from postgres_server import Server, running
+
+    with running(Server().create()) as server:
+        yield server.url
+
+
+@contextlib.contextmanager
+def schema_of_its_own(server: str):
+    """The same server, as a URL that leads into an empty schema."""
+    name = f"sqlkrp_test_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(f"CREATE SCHEMA {name}")
+        joint = "&" if "?" in server else "?"
+        yield f"{server}{joint}options={url_quote(f'-c search_path={name}')}"
+        admin.execute(f"SET client_min_messages = warning; DROP SCHEMA {name} CASCADE")
+
+
+@pytest.fixture
+def postgres_url(postgres_server):
+    with schema_of_its_own(postgres_server) as url:
+        yield url
+
+
+@pytest.fixture
+def postgres(postgres_url):
+    with psycopg.connect(postgres_url, autocommit=True, prepare_threshold=None) as opened:
+        yield opened
+
+
+@pytest.fixture(
+    scope="session", params=["duckdb", "postgres", "sqlite", "datafusion", "clickhouse"]
+)
+def engine(request, tmp_path_factory):
+    """Each engine that generated SQL is executed in."""
+    import engines
+
+    with contextlib.ExitStack() as stack:
+        if request.param == "postgres":
+            server = request.getfixturevalue("postgres_server")
+            one = engines.Postgres(stack.enter_context(schema_of_its_own(server)))
+        elif request.param == "clickhouse":
+            one = engines.ClickHouse(tmp_path_factory.mktemp("clickhouse"))
+        else:
+            one = {
+                "duckdb": engines.DuckDB, "sqlite": engines.SQLite,
+                "datafusion": engines.DataFusion,
+            }[request.param]()  # fmt: skip
+        stack.callback(one.close)
+        yield one

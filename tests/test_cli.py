@@ -165,7 +165,9 @@ def test_tables_are_the_map_s_and_replace_only_their_own(run_cli, drawn, tmp_pat
     run_cli("tables", "m.json", "-o", "side", "--format", suffix)
     krp = sqlkrp.load(drawn)
     prefix = krp.digest_[:12]
-    names = [f"{prefix}_{name}.{suffix}" for name in ("columns", "components", "hyperplanes")]
+    names = [
+        f"{prefix}_{name}.{suffix}" for name in ("columns", "components", "hyperplanes", "pool")
+    ]
     assert sorted(p.name for p in (tmp_path / "side").iterdir()) == sorted([*names, "load.sql"])
     hyperplanes = read_table(tmp_path / "side" / names[2])
     for column, values in krp.program_.stages[1].tables()["hyperplanes"].items():
@@ -260,7 +262,7 @@ def test_inspect_tells_all(run_cli, drawn):
     assert known["hyperplanes"] == 1000
     assert known["all_zero_hyperplanes"] == krp.program_.stages[1].n_all_zero > 0
     assert known["form"] == "wide"
-    assert known["sql_bytes"] == len(krp.to_sql("source_table").encode())
+    assert known["sizes"]["bytes"]["found"] == len(krp.to_sql("source_table").encode())
 
 
 @pytest.mark.parametrize(
@@ -292,12 +294,12 @@ def test_inspect_tells_all(run_cli, drawn):
         (["sql", "m.json", "--table", "t; DROP TABLE t"], "is no table name"),
         (["sql", "m.json", "--table", "t", "--dialect", "klingon"], "invalid choice: 'klingon'"),
         (["sql", "m.json", "--table", "t", "--keep", "krp_1"], "output column 'krp_1'"),
-        (["run", "m.json", "--table", "t", "--into", "f"], "give --db"),
+        (["run", "m.json", "--table", "t", "--into", "f"], "name a database"),
         (["run", "m.json", "--db", "w.duckdb", "--table", "s", "--into", "f"], "cannot read s"),
         (["run", "m.json", "--db", "w.duckdb", "--table", "t", "--into", "t", "--replace"],
          "is read by this"),
         (["verify", "m.json", "--db", "w.duckdb", "--table", "t", "--sample", "0"], "sample=0"),
-        (["export", "m.json", "--to", "f.csv"], "give --db"),
+        (["export", "m.json", "--to", "f.csv"], "name a database"),
         (["export", "m.json", "--db", "w.duckdb", "--file", DIGITS, "--to", "f.csv"], "one source"),
         (["sql", "m.json", "--table", "t", "--rows", "k"], "belongs to (row, feature, value)"),
         (["draw", DIGITS, "-o", "x" * 300 + ".json"], "File name too long"),

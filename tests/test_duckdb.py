@@ -100,7 +100,7 @@ def test_a_relation_goes_on_into_the_user_s_query(db, krp, connection):
 
 def test_side_tables_of_a_relation_go_when_the_database_is_closed(db, krp, connection):
     relation = db.relation(krp, "t", form="tables")
-    assert len(objects(connection)) == 4
+    assert len(objects(connection)) == 5
     assert len(relation.fetchall()) == 40
     db.close()
     assert objects(connection) == ["t"]

@@ -31,7 +31,7 @@ def computed_in_place(
         beside += "_"
     doubles = ", ".join(_double(session, name) for name in columns)
     inputs = dialect.array.format(items=doubles)
-    sample = session.sample(query.relation, columns, count)
+    sample = _sample(session, query.relation, columns, count)
     listed = ", ".join(quote(name, dialect) for name in columns)
     relation = (
         f"(SELECT {listed}, {inputs} AS {quote(beside, dialect)} FROM (\n{sample}\n) AS drawn)"
@@ -85,11 +85,15 @@ def _sample_long(
 
 
 def _draw(session: Session, name: str, relation: str, columns: Sequence[str], count: int) -> None:
+    session.create_temporary(name, _sample(session, relation, columns, count), _WHAT)
+
+
+def _sample(session: Session, relation: str, columns: Sequence[str], count: int) -> str:
+    """The SELECT of so many rows, or of all if there are no more."""
     ((rows,),) = session.rows(f"SELECT COUNT(*) FROM {relation}", "counting rows")
     listed = ", ".join(quote(column, session.dialect) for column in columns)
     everything = f"SELECT {listed} FROM {relation}"
-    select = everything if rows <= count else session.sample(relation, columns, count)
-    session.create_temporary(name, select, _WHAT)
+    return everything if rows <= count else session.sample(relation, columns, count)
 
 
 def _dense_inputs(session: Session, query: Query) -> NDArray[Any]:

@@ -173,9 +173,9 @@ _CLICKHOUSE = Dialect(
     soft_cast="CAST({value} AS Nullable({type}))",
     boolean_cast="CAST({value} AS Nullable({type}))",
     is_finite="isFinite({value})",
+    # Its condition holds only where it is meant, so it may be computed for every row.
     raise_error=(
-        "CAST(concat({message}, coalesce(substring(CAST({value} AS Nullable({text})), 1, 0), ''))"
-        " AS Nullable({type}))"
+        "CAST(throwIf(NOT coalesce(isFinite({value}), 0), {message}) AS Nullable({type}))"
     ),
     text_type="String",
     array="[{items}]",
@@ -190,8 +190,9 @@ _CLICKHOUSE = Dialect(
         ),
         entry="({place}, {value})",
     ),
-    # An unmatched outer join gives 0 otherwise.
-    settings="SETTINGS join_use_nulls = 1",
+    # Without these, an unmatched outer join gives 0, and a column named as one of our aliases is
+    # taken for that.
+    settings="SETTINGS join_use_nulls = 1, prefer_column_name_to_alias = 1",
     limits=Limits(depth=900, nested_selects=99, text_bytes=262_144, nodes=50_000),
     side_table_types=facts(
         int8="Int8", int32="Int32", float32="Float32", float64="Float64", object="String"

@@ -133,7 +133,7 @@ class Dialect:
     product: str | None = None
     """A window aggregate that multiplies."""
     settings: str = ""
-    """What ends a statement in the tables form."""
+    """What ends a statement."""
     limits: Limits = field(default_factory=Limits)
 
     # --- side tables --------------------------------------------------------------------------

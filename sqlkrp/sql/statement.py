@@ -168,7 +168,8 @@ def _write(query: Query, form: str, because: str, dialect: Dialect) -> Statement
             program, query.relation, query.keep, dialect, names,
             array=array, guard=guard, long=query.long, booleans=booleans,
         )  # fmt: skip
-    text = _head(query, form, dialect) + select
+    end = f"\n{dialect.settings}" if dialect.settings else ""
+    text = _head(query, form, dialect) + select + end
     found = checks(text, widest, form, query.output, dialect)
     return Statement(text, form, because, columns, len(kept), found, dict(side.values()))
 

@@ -194,8 +194,7 @@ class _Chain:
             f"{name} {self.dialect.materialized if self.reads[name] > 1 else 'AS'} (\n{query}\n)"
             for name, query in self.steps
         )
-        settings = f"\n{self.dialect.settings}" if self.dialect.settings else ""
-        return f"WITH {steps}\n{final}{settings}"
+        return f"WITH {steps}\n{final}"
 
 
 def _dense_entries(
