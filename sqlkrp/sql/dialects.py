@@ -440,6 +440,8 @@ _ORACLE = Dialect(
     folds="upper",
     max_identifier_bytes=128,
     float_types=facts(float32="BINARY_FLOAT", float64="BINARY_DOUBLE"),
+    # A literal is a NUMBER first, and those end at 1e126. NaN is larger than all others.
+    is_finite="ABS({value}) < BINARY_DOUBLE_INFINITY",
     text_type="VARCHAR2(4000)",
     raise_error=("CAST({message} || SUBSTR(CAST({value} AS {text}), 1, 0) AS {type})"),
     limits=Limits(select_columns=1000, table_columns=1000),

@@ -55,7 +55,7 @@ def bind(
     bound: list[str] = []
     _bind_relations(tree, name, relations, bound)
     _bind_values(tree, name, values or {}, bound)
-    _leave_out_order_of_nulls(tree, dialect)
+    _leave_as_it_stands(tree, dialect)
     text = tree.sql(
         dialect.sqlglot, pretty=True, comments=False, unsupported_level=ErrorLevel.RAISE
     )
@@ -99,11 +99,16 @@ def _bind_values(
             place.pop()
 
 
-def _leave_out_order_of_nulls(tree: exp.Expr, dialect: Dialect) -> None:
+def _leave_as_it_stands(tree: exp.Expr, dialect: Dialect) -> None:
+    """Keep sqlglot from writing out what differs between dialects, but not for our values."""
+    target = SqlglotDialect.get_or_raise(dialect.sqlglot)
     # What templates order by is never NULL; where the engine would put NULLs need not be said.
-    small = SqlglotDialect.get_or_raise(dialect.sqlglot).NULL_ORDERING == "nulls_are_small"
     for ordered in tree.find_all(exp.Ordered):
-        ordered.set("nulls_first", small)
+        ordered.set("nulls_first", target.NULL_ORDERING == "nulls_are_small")
+    # What they divide are floats, and not by zero.
+    for division in tree.find_all(exp.Div):
+        division.set("typed", target.TYPED_DIVISION)
+        division.set("safe", target.SAFE_DIVISION)
 
 
 def _require_same(name: str, what: str, found: set[str], given: set[str]) -> None:
