@@ -64,7 +64,9 @@ def compare(
     size = np.where(np.isfinite(expected), np.abs(expected), 0.0)
     largest = size.max(axis=0, initial=0.0)
     # A feature that happens to be tiny in the sample is measured against the others.
-    largest = np.maximum(largest, np.sqrt(np.mean(size * size)) if size.size else 0.0)
+    peak = largest.max(initial=0.0) or 1.0  # so that no square leaves the range
+    typical = peak * np.sqrt(np.mean((size / peak) ** 2)) if size.size else 0.0
+    largest = np.maximum(largest, typical)
     # A sum whose terms cancel keeps the rounding errors of its terms.
     rounding = 8 * np.finfo(dtype).eps * program.magnitude(inputs)
     difference = np.where(difference <= rounding[:, None], 0.0, difference)

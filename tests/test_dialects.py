@@ -86,9 +86,10 @@ def test_postgres_own_parser_accepts_every_statement(pool, kind):
 
 # --- an allowlist ---------------------------------------------------------------------------------
 
-COMMON = set(
-    ["ABS", "ALL", "AND", "AS", "ASC", "BY", "CASE", "CAST", "CREATE", "CROSS", "DISTINCT", "ELSE", "END", "FROM", "GROUP", "IS", "JOIN", "LEFT", "MAX", "NOT", "NULL", "ON", "ORDER", "OVER", "PARTITION", "ROW_NUMBER", "SELECT", "SQRT", "SUM", "TABLE", "THEN", "UNION", "WHEN", "WHERE", "WITH"]
-)  # fmt: skip
+COMMON = """
+    ABS ALL AND AS ASC BY CASE CAST CREATE CROSS DISTINCT ELSE END FROM GROUP IS JOIN LEFT MAX NOT
+    NULL ON ORDER OVER PARTITION ROW_NUMBER SELECT SQRT SUM TABLE THEN UNION WHEN WHERE WITH
+"""
 # By the engines' own documentation: functions, clauses and types that the others need not have.
 OWN = {
     "duckdb": "DOUBLE VARCHAR TINYINT INTEGER TRY_CAST ISFINITE ERROR LIST UNNEST RANGE PRODUCT "
@@ -138,7 +139,9 @@ def test_every_word_is_one_that_the_dialect_is_known_to_have(name):
         for parameters in MAPS.values():
             for statement in statements(name, drawn(**pool, **parameters)):
                 used |= words(statement, DIALECTS[name])
-    foreign = {word for word in used if not OURS.fullmatch(word)} - COMMON - set(OWN[name].split())
+    foreign = {word for word in used if not OURS.fullmatch(word)} - set(
+        (COMMON + OWN[name]).split()
+    )
     assert foreign == set()
     assert set(OWN[name].split()) <= used, "the allowlist names what is not written any more"
 

@@ -12,7 +12,7 @@ from sqlkrp.engines.session import Session
 from sqlkrp.errors import ColumnError, MissingValueError, ParameterError, RangeWarning
 from sqlkrp.maps.base import match_columns, near_matches
 from sqlkrp.maps.source import NUMERIC
-from sqlkrp.sql.names import quote
+from sqlkrp.sql.names import balanced, quote
 from sqlkrp.sql.tables import LongInput
 from sqlkrp.stages import Prepare, Program, missing_message
 
@@ -64,7 +64,7 @@ def _require_numbers(session: Session, columns: Sequence[str], data: Input) -> N
 def _look(session: Session, prepare: Prepare, data: Input) -> tuple[bool, float | None]:
     """Whether no row misses a value, and where it matters the largest absolute value."""
     pairs = [finite_value(session, data, name, prepare.dtype) for name in prepare.columns]
-    tests = " AND ".join(test for _, test in pairs)
+    tests = balanced([test for _, test in pairs], " AND ")
     # One count in all is quick; where it finds something, each column is counted.
     calls = ["COUNT(*)", f"COUNT(CASE WHEN {tests} THEN 1 END)"]
     if session.dialect.overflow_is_error:

@@ -109,13 +109,24 @@ class TableSource:
         calls = ("COUNT", "AVG", "MIN", "MAX")
         table = self._numbers([f"{call}({value})" for value in values for call in calls])
         count, mean, low, high = table.reshape(-1, 4).T
-        # In a second look, as not every engine knows a deviation, and this is the exact way.
-        deviations = [
-            f"({value} - {number(middle, 'float64', self._session.dialect)})"
-            for value, middle in zip(values, np.nan_to_num(mean).tolist(), strict=True)
+        # In a second look, as not every engine knows a deviation, and this is the exact way; as
+        # shares of the column's size, whose squares leave no engine's range.
+        size = np.nan_to_num(np.maximum(np.abs(low), np.abs(high)))
+        size[size == 0] = 1
+        squares = [
+            self._square(value, *places)
+            for value, *places in zip(values, np.nan_to_num(mean).tolist(), size, strict=True)
         ]
-        variance = self._numbers([f"AVG({one} * {one})" for one in deviations])
-        return Statistics(count.astype("int64"), mean, np.sqrt(variance), low, high)
+        deviation = size * np.sqrt(self._numbers([f"AVG({square})" for square in squares]))
+        return Statistics(count.astype("int64"), mean, deviation, low, high)
+
+    def _square(self, value: str, middle: float, size: float) -> str:
+        """How far a value is from the middle, as a share of a size, squared."""
+        dialect = self._session.dialect
+        share = f"(({value} - {number(middle, 'float64', dialect)}) "
+        share += f"/ {number(size, 'float64', dialect)})"
+        least = number(1e-150, "float64", dialect)
+        return f"CASE WHEN ABS({share}) < {least} THEN {share} * 0 ELSE {share} * {share} END"
 
     def _numbers(self, expressions: Sequence[str]) -> NDArray[np.float64]:
         limit = self._session.dialect.limits.select_columns or len(expressions)

@@ -231,8 +231,9 @@ class Postgres(Session):
         self.execute(f"CREATE TEMPORARY TABLE {quote(name, self.dialect)} AS {select}", what)
 
     def drop_temporary(self, name: str) -> None:
-        # In a transaction that failed every statement is refused, and its tables go with it.
-        with contextlib.suppress(psycopg.Error), self._at_rest():
+        # In a transaction that failed every statement is refused, and its tables go with it. A
+        # refusal of this one (nothing may be written here) must not fail the user's transaction.
+        with contextlib.suppress(psycopg.Error), self.connection.transaction():
             self._send(f"DROP TABLE IF EXISTS pg_temp.{quote(name, self.dialect)}")
 
     def create(self, into: TableName, select: str, *, view: bool, replace: bool) -> int | None:

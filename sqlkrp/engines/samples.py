@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqlkrp.engines.session import Session
-from sqlkrp.sql.names import quote
+from sqlkrp.sql.names import quote, soft_cast
 from sqlkrp.sql.statement import Query, write
 from sqlkrp.sql.tables import LongInput
 
@@ -29,7 +29,7 @@ def computed_in_place(
     beside = "sqlkrp_inputs"
     while beside in {name.lower() for name in columns}:
         beside += "_"
-    doubles = ", ".join(_double(session, name) for name in columns)
+    doubles = ", ".join(_inputs(session, query))
     inputs = dialect.array.format(items=doubles)
     sample = _sample(session, query.relation, columns, count)
     listed = ", ".join(quote(name, dialect) for name in columns)
@@ -98,8 +98,9 @@ def _sample(session: Session, relation: str, columns: Sequence[str], count: int)
 
 def _dense_inputs(session: Session, query: Query) -> NDArray[Any]:
     columns = query.program.prepare.columns
-    casts = ", ".join(f"{_double(session, name)} AS x{i}" for i, name in enumerate(columns))
     names = [f"x{i}" for i in range(len(columns))]
+    inputs = zip(_inputs(session, query), names, strict=True)
+    casts = ", ".join(f"{value} AS {name}" for value, name in inputs)
     return session.columns(f"SELECT {casts} FROM {query.relation}", names, "reading the sample")
 
 
@@ -123,6 +124,12 @@ def _sparse_inputs(session: Session, query: Query, long: LongInput) -> NDArray[A
     return inputs
 
 
-def _double(session: Session, column: str) -> str:
-    dialect = session.dialect
-    return dialect.cast.format(value=quote(column, dialect), type=dialect.float_types["float64"])
+def _inputs(session: Session, query: Query) -> list[str]:
+    """The input columns as doubles."""
+    prepare = query.program.prepare
+    booleans = prepare.booleans if query.booleans is None else query.booleans
+    return [_double(session, name, boolean=name in booleans) for name in prepare.columns]
+
+
+def _double(session: Session, column: str, *, boolean: bool = False) -> str:
+    return soft_cast(quote(column, session.dialect), "float64", session.dialect, boolean=boolean)

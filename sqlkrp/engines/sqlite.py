@@ -165,16 +165,16 @@ class SQLite(Session):
     # --- running ------------------------------------------------------------------------------
 
     def execute(self, sql: str, what: str) -> None:
-        with self._listening(), _told(what):
+        with _told(what), self._listening():
             self.connection.execute(sql)
 
     def rows(self, sql: str, what: str) -> list[tuple[Any, ...]]:
-        with self._listening(), _told(what):
+        with _told(what), self._listening():
             rows: list[tuple[Any, ...]] = self.connection.execute(sql).fetchall()
         return rows
 
     def columns(self, sql: str, names: Sequence[str], what: str) -> NDArray[Any]:
-        with self._listening(), _told(what):
+        with _told(what), self._listening():
             cursor = self.connection.execute(sql)
             found = [column[0] for column in cursor.description]
             table = np.array(cursor.fetchall(), dtype="float64").reshape(-1, len(found))
@@ -191,22 +191,15 @@ class SQLite(Session):
 
     @contextlib.contextmanager
     def _listening(self) -> Iterator[None]:
-        """Hear a Ctrl-C, which the engine would not give way to before it is done."""
-        heard: list[BaseException] = []
-
-        def look() -> int:
-            try:
-                return 0  # Python runs the signal's handler before this returns
-            except BaseException as stop:
-                heard.append(stop)
-                return 1
-
-        self.connection.set_progress_handler(look, _STEPS)
+        """Hear a Ctrl-C, for which the engine would not stop before it is done."""
+        # A signal's handler runs when Python does, so now and then it must; what the handler
+        # raises there ends the statement, and is lost.
+        self.connection.set_progress_handler(lambda: 0, _STEPS)
         try:
             yield
-        except EngineError:
-            if heard:
-                raise heard[0] from None
+        except sqlite3.OperationalError as bad:
+            if str(bad) == "interrupted":
+                raise KeyboardInterrupt from bad
             raise
         finally:
             self.connection.set_progress_handler(None, 0)
@@ -287,7 +280,7 @@ class SQLite(Session):
 
     def _write_csv(self, select: str, file: TextIO, named: str) -> int:
         count = 0
-        with self._listening(), _told(f"writing {named}"):
+        with _told(f"writing {named}"), self._listening():
             cursor = self.connection.execute(select)
             rows_of_text = csv.writer(file, lineterminator="\n")
             rows_of_text.writerow([column[0] for column in cursor.description])

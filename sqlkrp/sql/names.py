@@ -1,4 +1,4 @@
-"""Identifiers, text and numbers as SQL.
+"""Identifiers, texts, numbers and long sums as SQL.
 
 Only these functions put foreign text into a statement.
 """
@@ -14,6 +14,7 @@ from sqlkrp.sql.facts import Dialect
 
 __all__ = [
     "TableName",
+    "balanced",
     "listed",
     "number",
     "quote",
@@ -142,3 +143,15 @@ def _folded(name: str) -> str:
 def listed(items: Sequence[str], indent: str = "  ") -> str:
     """Items of a SELECT list, one a line."""
     return ",\n".join(indent + item for item in items)
+
+
+# Terms side by side before a parenthesis opens: 10 keeps 10^n terms n parentheses deep.
+_BLOCK = 10
+
+
+def balanced(terms: Sequence[str], operator: str) -> str:
+    """The terms joined by an operator, in blocks of blocks: depth grows as the logarithm."""
+    while len(terms) > _BLOCK:
+        blocks = [terms[i : i + _BLOCK] for i in range(0, len(terms), _BLOCK)]
+        terms = [block[0] if len(block) == 1 else f"({operator.join(block)})" for block in blocks]
+    return operator.join(terms)

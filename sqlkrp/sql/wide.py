@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sqlkrp.sql.facts import Dialect
-from sqlkrp.sql.names import listed, number, quote, soft_cast, text
+from sqlkrp.sql.names import balanced, listed, number, quote, soft_cast, text
 from sqlkrp.stages import (
     Butterflies,
     Prepare,
@@ -28,9 +28,6 @@ from sqlkrp.stages import (
 )
 
 __all__ = ["wide_select"]
-
-# Terms side by side before a parenthesis opens: 10 keeps 10^n terms n parentheses deep.
-_BLOCK = 10
 
 
 def wide_select(
@@ -176,7 +173,7 @@ def _prepare(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
         values = writer.named(soft, "x")
         finite = [dialect.finite(value) for value in values]
         if stage.nulls == "propagate":
-            complete = f"CASE WHEN {_balanced(finite, ' AND ')} THEN 1 ELSE 0 END"
+            complete = f"CASE WHEN {balanced(finite, ' AND ')} THEN 1 ELSE 0 END"
             inputs = {f"x{i}": value for i, value in enumerate(values)}
             above = writer.level({"complete": complete, **inputs})
             writer.complete = True
@@ -217,7 +214,7 @@ def _affine(value: str, shift: float, scale: float, writer: _Writer) -> str:
 
 def _unit_length(values: list[str], constant: list[str], writer: _Writer) -> list[str]:
     named = writer.named([*values, *constant], "x")
-    squares = _balanced([f"{value} * {value}" for value in named[: len(values)]], " + ")
+    squares = balanced([f"{value} * {value}" for value in named[: len(values)]], " + ")
     columns = {f"x{i}": value for i, value in enumerate(named)}
     length = {"length": writer.cast(f"SQRT({squares})")}
     above = list(writer.level(length | columns).values())[1:]
@@ -352,18 +349,10 @@ def _difference(plus: Sequence[str], minus: Sequence[str], writer: _Writer) -> s
     if not plus and not minus:
         return writer.zero()
     if not minus:
-        return _balanced(plus, " + ")
+        return balanced(plus, " + ")
     if not plus:
-        return f"-({_balanced(minus, ' + ')})"
-    return f"({_balanced(plus, ' + ')}) - ({_balanced(minus, ' + ')})"
-
-
-def _balanced(terms: Sequence[str], operator: str) -> str:
-    """The terms joined by an operator, in blocks of blocks: depth grows as the logarithm."""
-    while len(terms) > _BLOCK:
-        blocks = [terms[i : i + _BLOCK] for i in range(0, len(terms), _BLOCK)]
-        terms = [block[0] if len(block) == 1 else f"({operator.join(block)})" for block in blocks]
-    return operator.join(terms)
+        return f"-({balanced(minus, ' + ')})"
+    return f"({balanced(plus, ' + ')}) - ({balanced(minus, ' + ')})"
 
 
 def _as_array(values: list[str], writer: _Writer) -> str:

@@ -1,0 +1,502 @@
+"""PostgreSQL as an engine: tables, views, exports, privileges, limits. On a real server."""
+
+import csv
+import gzip
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+import psycopg
+import pytest
+from postgres_server import Server, running
+from support import dyadic
+
+import sqlkrp
+from sqlkrp.errors import (
+    ColumnError,
+    EngineError,
+    LimitError,
+    MissingValueError,
+    ParameterError,
+    RangeWarning,
+    TargetExistsError,
+)
+
+FORMS = ("wide", "tables")
+COLUMNS = [f"c{i}" for i in range(6)]
+FRAME = dyadic(40, 6).assign(id=range(40))
+
+
+def store(connection, frame, table="t"):
+    types = {
+        "float64": "DOUBLE PRECISION",
+        "float32": "REAL",
+        "int64": "INTEGER",
+        "bool": "BOOLEAN",
+    }
+    columns = ", ".join(f'"{name}" {types.get(str(frame[name].dtype), "TEXT")}' for name in frame)
+    connection.execute(f"CREATE TABLE {table} ({columns})")
+    with connection.cursor().copy(f"COPY {table} FROM STDIN") as copy:
+        for row in frame.astype(object).where(frame.notna(), None).itertuples(index=False):
+            copy.write_row(row)
+
+
+@pytest.fixture
+def stored(postgres):
+    store(postgres, FRAME.assign(name="x"))
+    return postgres
+
+
+@pytest.fixture
+def db(stored):
+    with sqlkrp.connect(stored) as opened:
+        yield opened
+
+
+@pytest.fixture
+def krp():
+    return sqlkrp.KRP(2, 5, n_terms=2, random_state=0).fit(COLUMNS)
+
+
+def objects(connection):
+    rows = connection.execute(
+        "SELECT relname FROM pg_class WHERE relkind IN ('r', 'v') AND ("
+        " relnamespace = current_schema()::regnamespace OR relpersistence = 't') ORDER BY 1"
+    ).fetchall()
+    return [row[0] for row in rows]
+
+
+def features(connection, table="f", skip=0):
+    rows = connection.execute(f"SELECT * FROM {table}").fetchall()
+    return np.array([row[skip:] for row in rows], dtype=float)
+
+
+# --- creating -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_create_makes_a_table_and_nothing_else(db, krp, stored, form):
+    run = db.create(krp, "t", "f", keep=["id", "name"], form=form)
+    assert run.rows == 40
+    assert objects(stored) == ["f", "t"]
+    rows = stored.execute("SELECT * FROM f ORDER BY id").fetchall()
+    assert [row[:2] for row in rows] == [(i, "x") for i in range(40)]
+    found = np.array([row[2:] for row in rows], dtype=float)
+    assert np.allclose(found, krp.transform(FRAME), rtol=1e-12)
+    comment = stored.execute("SELECT obj_description('f'::regclass)").fetchone()
+    assert comment == (f"sqlkrp map {krp.digest_}",)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kind"), [("float32", "real[]"), ("float64", "double precision[]")]
+)
+def test_an_array_column_and_how_it_is_stored(db, stored, dtype, kind):
+    krp = sqlkrp.KRP(2, 900, dtype=dtype, n_terms=2, random_state=0).fit(COLUMNS)
+    db.create(krp, "t", "f", output="array")
+    ((found, pages),) = stored.execute(
+        "SELECT pg_typeof(krp)::text, (SELECT COUNT(*) FROM pg_class c JOIN pg_class t"
+        " ON t.oid = c.reltoastrelid WHERE c.relname = 'f' AND pg_relation_size(t.oid) > 0)"
+        " FROM f LIMIT 1"
+    ).fetchall()
+    # The arrays stay in their rows, whole: nothing is moved to the side.
+    assert (found, pages) == (kind, 0)
+    values = np.array([row[0] for row in stored.execute("SELECT krp FROM f").fetchall()])
+    assert np.allclose(
+        values, krp.transform(FRAME[COLUMNS]), rtol=1e-4 if dtype == "float32" else 1e-12
+    )
+
+
+def test_create_does_not_replace_unless_asked(db, krp, stored):
+    stored.execute("CREATE TABLE f AS SELECT 1 AS precious; CREATE VIEW v AS SELECT 1 AS one")
+    with pytest.raises(TargetExistsError, match=r"\.f' exists already"):
+        db.create(krp, "t", "F")  # a bare name folds
+    assert stored.execute("SELECT * FROM f").fetchall() == [(1,)]
+    db.create(krp, "t", "f", replace=True)
+    db.create(krp, "t", "v", replace=True, view=True)
+    assert stored.execute("SELECT COUNT(*) FROM f").fetchone() == (40,)
+    assert stored.execute("SELECT COUNT(*) FROM v").fetchone() == (40,)
+    with pytest.raises(TargetExistsError, match="is a table and a view was asked for"):
+        db.create(krp, "t", "f", view=True, replace=True)
+    stored.execute("CREATE VIEW w AS SELECT * FROM f")
+    with pytest.raises(EngineError, match="drop what depends on it first"):
+        db.create(krp, "t", "f", replace=True)
+    assert objects(stored) == ["f", "t", "v", "w"]
+
+
+def test_create_does_not_overwrite_what_it_reads(db, krp, stored):
+    stored.execute("CREATE VIEW v AS SELECT * FROM t; CREATE VIEW w AS SELECT * FROM v")
+    for table, into in (("t", "t"), ("t", "T"), ("t", '"t"'), ("w", "t")):
+        with pytest.raises(ParameterError, match="is read by this"):
+            db.create(krp, table, into, replace=True)
+    assert stored.execute("SELECT COUNT(*) FROM t").fetchone() == (40,)
+
+
+def test_a_view_computes_when_it_is_read_and_guards_itself(db, krp, stored):
+    run = db.create(krp, "t", "v", keep=["id"], view=True)
+    assert run.rows is None
+    assert np.allclose(features(stored, "v", skip=1), krp.transform(FRAME), rtol=1e-12)
+    stored.execute("UPDATE t SET c1 = NULL WHERE id = 1")
+    with pytest.raises(psycopg.Error, match="missing value in column c1"):
+        stored.execute("SELECT * FROM v").fetchall()
+    stored.execute("UPDATE t SET c1 = 'nan' WHERE id = 1")
+    with pytest.raises(psycopg.Error, match="missing value in column c1"):
+        stored.execute("SELECT * FROM v").fetchall()
+    stored.execute("DELETE FROM t WHERE id = 1")
+    with pytest.raises(ParameterError, match="side tables that stay"):
+        db.create(krp, "t", "w", view=True, form="tables")
+    assert objects(stored) == ["t", "v"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_failure_leaves_nothing_behind(db, krp, stored, form):
+    stored.execute("CREATE VIEW broken AS SELECT t.*, 1 / (id - 7) AS c9 FROM t")
+    other = sqlkrp.KRP(2, 5, n_terms=2, random_state=0).fit([*COLUMNS, "c9"])
+    for act in (
+        lambda: db.create(other, "broken", "f", form=form),
+        lambda: db.export(other, "broken", "/nowhere/f.csv", form=form),
+        lambda: db.verify(other, "broken", form=form),
+    ):
+        with pytest.raises((EngineError, ParameterError)) as error:
+            act()
+        assert "\n" not in str(error.value)
+        assert objects(stored) == ["broken", "t"]
+        assert stored.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+    db.create(krp, "t", "f", form=form)  # the connection is still of use
+
+
+def test_missing_values_are_named(db, krp, stored):
+    stored.execute("UPDATE t SET c1 = NULL WHERE id < 3; UPDATE t SET c2 = 'inf' WHERE id = 5")
+    with pytest.raises(MissingValueError, match=r"'c1' \(3\), 'c2' \(1\)"):
+        db.create(krp, "t", "f")
+    assert objects(stored) == ["t"]
+
+
+def test_types_of_every_kind_of_number(db, stored):
+    stored.execute(
+        "CREATE TABLE n (a SMALLINT, b INTEGER, c BIGINT, d NUMERIC(20, 3), e REAL,"
+        " f DOUBLE PRECISION, g BOOLEAN, h TEXT, i NUMERIC);"
+        "INSERT INTO n VALUES (1, 2, 3, 4.5, 5.5, 6.5, true, 'x', 7),"
+        " (-32768, 2147483647, 9223372036854775807, -1.125, 0, 1e300, false, 'y', 1e-7)"
+    )
+    krp = sqlkrp.KRP(1, 4, s=1, n_terms=2, random_state=0).fit(db.source("n"))
+    assert krp.feature_names_in_.tolist() == ["a", "b", "c", "d", "e", "f", "g", "i"]
+    assert krp.left_out_ == {"h": "text"}
+    for form in FORMS:
+        assert db.verify(krp, "n", form=form).ok
+    single = sqlkrp.KRP(2, 4).fit(db.source("n"), include=["e"])
+    assert single.program_.prepare.dtype == "float32"
+
+
+# --- transactions and settings --------------------------------------------------------------------
+
+
+def test_inside_the_user_s_transaction_it_is_the_user_s_to_end(postgres_url, krp):
+    with psycopg.connect(postgres_url) as connection:  # not in autocommit, as psycopg's default
+        store(connection, FRAME)
+        connection.commit()
+        db = sqlkrp.connect(connection)
+        # Looking leaves no transaction open, so that creating is one of its own.
+        sqlkrp.KRP(2, 3).fit(db.source("t"))
+        assert connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        db.create(krp, "t", "f")
+        assert connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        connection.execute("INSERT INTO t SELECT * FROM t")
+        db.create(krp, "t", "g", form="tables")
+        before = connection.execute("SHOW jit").fetchone()
+        connection.rollback()
+        assert objects(connection) == ["f", "t"]
+        assert connection.execute("SELECT COUNT(*) FROM f").fetchone() == (40,)
+        assert connection.execute("SHOW jit").fetchone() == before
+
+
+def test_jit_is_off_for_the_statement_only(db, krp, stored):
+    stored.execute("CREATE VIEW s AS SELECT t.*, current_setting('jit') AS jit FROM t")
+    stored.execute("SET jit = on")
+    db.create(krp, "s", "f", keep=["jit"])
+    assert stored.execute("SELECT DISTINCT jit FROM f").fetchall() == [("off",)]
+    assert stored.execute("SHOW jit").fetchone() == ("on",)
+
+
+def test_parallel_plans_are_allowed_through_the_fences(stored):
+    krp = sqlkrp.KRP(2, 5, pool="hadamard", block_size=4, n_terms=2, random_state=0).fit(COLUMNS)
+    stored.execute(
+        "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;"
+        "SET min_parallel_table_scan_size = 0"
+    )
+    text = krp.to_sql("t", form="wide", dialect="postgres", output="array")
+    plan = [row[0] for row in stored.execute(f"EXPLAIN (COSTS OFF) {text}").fetchall()]
+    assert plan[0].startswith("Gather")
+    # Fenced: every stage is a step of its own, computed once a row.
+    assert sum("Subquery Scan" in line for line in plan) == text.count("OFFSET '0'") >= 4
+
+
+# --- exporting ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
+@pytest.mark.parametrize("form", FORMS)
+def test_export_writes_the_features(db, krp, stored, tmp_path, suffix, form):
+    path = tmp_path / f"it's f{suffix}"
+    run = db.export(krp, "t", path, keep=["id"], form=form)
+    assert run.rows == 40
+    frame = pd.read_csv(path).sort_values("id")
+    assert frame.columns.tolist() == ["id", *krp.get_feature_names_out()]
+    assert np.allclose(frame.iloc[:, 1:].to_numpy(), krp.transform(FRAME), rtol=1e-12)
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
+    assert objects(stored) == ["t"]
+    with pytest.raises(TargetExistsError):
+        db.export(krp, "t", path)
+    with pytest.raises(ParameterError, match=r"use \.csv or \.csv\.gz"):
+        db.export(krp, "t", tmp_path / "f.parquet")
+
+
+def test_exported_floats_read_back_as_they_were(db, stored, tmp_path):
+    stored.execute("SET extra_float_digits = -5")
+    krp = sqlkrp.KRP(1, 3, n_terms=1, scaling="standard", random_state=0)
+    krp.fit(db.source("t"), include=COLUMNS)
+    db.create(krp, "t", "f")
+    db.export(krp, "t", tmp_path / "f.csv")
+    stored.execute("SET extra_float_digits = 1")
+    with (tmp_path / "f.csv").open() as file:
+        found = np.array(list(csv.reader(file))[1:], dtype=float)
+    assert np.array_equal(found, features(stored))
+
+
+def test_a_role_that_may_only_read_exports_and_verifies(db, krp, stored, postgres_url, tmp_path):
+    role = f"reader_{os.getpid()}"
+    stored.execute(f"CREATE ROLE {role}; GRANT {role} TO CURRENT_USER")
+    try:
+        schema = stored.execute("SELECT current_schema()").fetchone()[0]
+        stored.execute(f"GRANT USAGE ON SCHEMA {schema} TO {role}; GRANT SELECT ON t TO {role}")
+        stored.execute(f"CREATE TABLE secret AS SELECT * FROM t; SET ROLE {role}")
+        assert db.verify(krp, "t").ok
+        assert db.verify(krp, "t", form="tables").ok
+        assert db.export(krp, "t", tmp_path / "f.csv").rows == 40
+        with pytest.raises(EngineError, match=r"permission denied for schema .*only need SELECT"):
+            db.create(krp, "t", "f")
+        with pytest.raises(EngineError, match="permission denied for table secret"):
+            db.verify(krp, "secret")
+    finally:
+        stored.execute(f"RESET ROLE; DROP OWNED BY {role}; DROP ROLE {role}")
+
+
+def test_where_nothing_may_be_written_wide_exports_and_verifies(db, krp, stored, tmp_path):
+    stored.execute("SET default_transaction_read_only = on")
+    assert db.verify(krp, "t").ok
+    assert db.export(krp, "t", tmp_path / "f.csv").rows == 40
+    with pytest.raises(EngineError, match=r"wide form .* need none"):
+        db.verify(krp, "t", form="tables")
+    with pytest.raises(EngineError, match="nothing can be created"):
+        db.create(krp, "t", "f")
+
+
+# --- numbers out of range -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("size", "how"), [(1e150, "large"), (1e-200, "small")])
+def test_numbers_that_leave_the_range_are_foreseen_and_explained(db, stored, size, how):
+    store(stored, dyadic(10, 4) * size, "odd")
+    krp = sqlkrp.KRP(3, 4, s=1, n_terms=2, random_state=0).fit(db.source("odd"))
+    with (
+        pytest.warns(RangeWarning, match=f"too {how} for float64, which postgres refuses"),
+        pytest.raises(EngineError, match=r"leaves the range of its type.*--scaling"),
+    ):
+        db.create(krp, "odd", "f")
+    cured = sqlkrp.KRP(3, 4, s=1, n_terms=2, scaling="standard", random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert db.create(cured.fit(db.source("odd")), "odd", "f").rows == 10
+        db.create(sqlkrp.KRP(2, 4).fit(db.source("t"), include=COLUMNS), "t", "g")
+
+
+# --- limits ---------------------------------------------------------------------------------------
+
+
+def test_a_row_that_does_not_fit_is_refused_before_anything_runs(db, stored):
+    krp = sqlkrp.KRP(2, 1018, n_terms=1, random_state=0).fit(COLUMNS)
+    with pytest.raises(LimitError, match=r"8,160 bytes in a row .*output=array"):
+        db.create(krp, "t", "f")
+    assert db.create(krp, "t", "f", output="array").rows == 40
+    fits = sqlkrp.KRP(2, 1017, n_terms=1, random_state=0).fit(COLUMNS)
+    assert db.create(fits, "t", "g").rows == 40
+    # Text that is kept may be longer than was foreseen; the engine says so then.
+    stored.execute("ALTER TABLE t ADD big1 BIGINT[]; UPDATE t SET big1 = ARRAY[1, 2, 3]")
+    narrow = sqlkrp.KRP(2, 1015, n_terms=1, random_state=0).fit(COLUMNS)
+    with pytest.raises(EngineError, match=r"row is too big.*output='array'"):
+        db.create(narrow, "t", "h", keep=["big1"])
+
+
+def test_what_postgres_cannot_do_is_said(db, krp, tmp_path):
+    with pytest.raises(LimitError, match="no lazy relations: create a view"):
+        db.relation(krp, "t")
+    with pytest.raises(ParameterError, match="is a file: load it there"):
+        db.verify(krp, tmp_path / "x.csv")
+    with pytest.raises(ColumnError, match='relation "nowhere" does not exist'):
+        db.verify(krp, "nowhere")
+    with pytest.raises(EngineError, match='schema "nowhere" does not exist'):
+        db.create(krp, "t", "nowhere.f")
+    with pytest.raises(ParameterError, match="memory_limit and threads are DuckDB's"):
+        sqlkrp.connect("postgresql://nowhere", threads=2)
+
+
+def test_a_server_that_is_not_there_is_one_line(run_cli):
+    url = "postgresql://me:pa55word@/db?host=/nowhere"
+    done = run_cli("draw", url, "--table", "t", "-o", "m.json", code=2)
+    assert "cannot connect to Postgres at /nowhere" in done.stderr
+    assert "pa55word" not in done.stderr
+
+
+def test_without_the_driver_the_error_says_what_to_install():
+    code = (
+        "import sys; sys.modules['psycopg'] = None; import sqlkrp\n"
+        "try: sqlkrp.connect('postgresql://x')\n"
+        "except sqlkrp.errors.ParameterError as bad: print(bad)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install 'sqlkrp[postgres]'" in done.stdout
+
+
+# --- sparse input ---------------------------------------------------------------------------------
+
+
+def test_sparse_input_equals_the_wide_table(db, stored):
+    frame = dyadic(20, 6).where(np.random.default_rng(1).random((20, 6)) < 0.4, 0.0)
+    long = frame.stack().rename("value").reset_index()
+    long.columns = ["row", "feature", "value"]
+    store(stored, long[long["value"] != 0].astype({"feature": str}), "entries")
+    store(stored, pd.DataFrame({"row": range(20), "label": range(20)}), "rows_of_it")
+    krp = sqlkrp.KRP(2, 5, n_terms=2, coef0=0.25, random_state=0).fit(frame)
+    names = ("row", "feature", "value")
+    db.create(krp, "entries", "f", long=names, rows="rows_of_it", keep=["label"])
+    found = np.array(stored.execute("SELECT * FROM f ORDER BY row").fetchall(), dtype=float)
+    assert np.allclose(found[:, 2:], krp.transform(frame), rtol=1e-12)
+    assert db.verify(krp, "entries", long=names, rows="rows_of_it").ok
+    assert db.verify(krp, "entries", long=names, sample=7).rows == 7
+    assert sqlkrp.KRP(2, 3).fit(db.source("entries", long=names)).n_features_in_ == 6
+
+
+# --- the command line -----------------------------------------------------------------------------
+
+
+def test_every_command_works_by_url(run_cli, stored, postgres_url, tmp_path):
+    source = (postgres_url, "--table", "t")
+    drawing = ("--components", 6, "--exclude", "id", "--seed", 0)
+    done = run_cli("draw", *source, *drawing, "-o", "m.json")
+    assert "6 used; left out: name (text)" in done.stdout
+    krp = sqlkrp.load(tmp_path / "m.json")
+    options = ("m.json", "--db", postgres_url, "--table", "t", "--keep", "id")
+    assert (
+        "created  f: 40 rows, 7 columns, wide form"
+        in run_cli("run", *options, "--into", "f").stdout
+    )
+    assert "a view, 7 columns" in run_cli("run", *options, "--into", "v", "--view").stdout
+    run_cli("run", *options, "--into", "a", "--output", "array", "--form", "tables")
+    assert np.allclose(features(stored, "f", 1), krp.transform(FRAME), rtol=1e-12)
+    done = run_cli("export", *options, "--to", "f.csv.gz")
+    assert "40 rows" in done.stdout
+    with gzip.open(tmp_path / "f.csv.gz", "rt") as file:
+        assert len(file.readlines()) == 41
+    assert run_cli("export", *options, "--to", "-").stdout.startswith("id,krp_0,")
+    done = run_cli("verify", *options[:5], "--form", "tables")
+    assert "equal to the NumPy twin" in done.stdout
+    run_cli("featurize", *source, *drawing, "--to", "g.csv", "--keep", "id")
+    assert (tmp_path / "g.map.json").exists()
+    text = run_cli("sql", "m.json", "--table", "t", "--dialect", "postgres").stdout
+    assert len(stored.execute(text).fetchall()) == 40
+    stored.execute("UPDATE t SET c1 = c1 * 1e200")
+    done = run_cli("run", *options, "--into", "g", code=None)
+    assert done.stderr.splitlines()[0].startswith("sqlkrp: warning: values up to")
+
+
+# --- servers that go away, and servers that only read ---------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def mortal():
+    """A server of this module's own, to be killed and started again."""
+    with running(Server().create()) as server:
+        with psycopg.connect(server.url, autocommit=True) as connection:
+            connection.execute(
+                "CREATE TABLE big AS SELECT "
+                + ", ".join(f"random() AS c{i}" for i in range(6))
+                + " FROM generate_series(1, 300000);"
+                "CREATE TABLE t AS SELECT * FROM big LIMIT 10"
+            )
+        yield server
+
+
+def wait_until(condition, process, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert process.poll() is None, (process.returncode, process.communicate())
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def is_busy(server):
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        ((count,),) = connection.execute(
+            "SELECT COUNT(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+            " AND (query LIKE 'CREATE TABLE%' OR query LIKE 'COPY (%')"
+            " AND state = 'active' AND backend_type = 'client backend'"
+        ).fetchall()
+    return count > 0
+
+
+ACTS = {"run": ("--into", "f"), "export": ("--to", "f.csv")}
+
+
+@pytest.mark.parametrize("how", ["server", "interrupt"])
+@pytest.mark.parametrize("act", ACTS)
+def test_what_is_stopped_half_way_leaves_nothing(mortal, tmp_path, act, how):
+    krp = sqlkrp.KRP(2, 400, pool="hadamard", random_state=0).fit(COLUMNS)
+    krp.save(tmp_path / "m.json")
+
+    def start(table):
+        command = [sys.executable, "-m", "sqlkrp", act, "m.json", "--db", mortal.url, "--table"]
+        return subprocess.Popen(
+            [*command, table, *ACTS[act]], cwd=tmp_path, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    process = start("big")
+    wait_until(lambda: is_busy(mortal), process)
+    if how == "server":
+        mortal.kill()
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 2
+        assert "the connection to Postgres was lost during" in err
+        assert len(err.splitlines()) == 1
+        mortal.start()
+    else:
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        assert (process.returncode, err) == (
+            130, "sqlkrp: interrupted; nothing was left behind\n",
+        )  # fmt: skip
+    assert out == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["m.json"]
+    with psycopg.connect(mortal.url, autocommit=True) as connection:
+        assert objects(connection) == ["big", "t"]
+        again = start("t")
+        said = again.communicate(timeout=60)
+        assert again.returncode == 0, said
+        connection.execute("DROP TABLE IF EXISTS f")
+
+
+def test_a_read_replica_exports_and_verifies(mortal, tmp_path, krp):
+    replica = Server()
+    mortal.run("pg_basebackup", "-h", mortal.folder, "-U", "postgres", "-D", replica.data, "-R",
+               "-c", "fast", "--no-sync")  # fmt: skip
+    with running(replica), sqlkrp.connect(replica.url) as db:
+        ((recovers,),) = db.connection.execute("SELECT pg_is_in_recovery()").fetchall()
+        assert recovers
+        assert db.verify(krp, "t").ok
+        assert db.export(krp, "t", tmp_path / "f.csv").rows == 10
+        with pytest.raises(EngineError, match="nothing can be created"):
+            db.create(krp, "t", "f")

@@ -1,0 +1,328 @@
+"""SQLite as an engine: tables, views, exports, limits, and columns that may hold anything."""
+
+import csv
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from support import dyadic
+
+import sqlkrp
+from sqlkrp.errors import (
+    ColumnError,
+    EngineError,
+    LimitError,
+    MissingValueError,
+    ParameterError,
+    TargetExistsError,
+)
+
+FORMS = ("wide", "tables")
+COLUMNS = [f"c{i}" for i in range(6)]
+FRAME = dyadic(40, 6).assign(id=range(40))
+
+
+def store(connection, frame, table="t"):
+    types = {"float64": "DOUBLE", "int64": "INTEGER"}
+    columns = ", ".join(f'"{name}" {types.get(str(frame[name].dtype), "TEXT")}' for name in frame)
+    connection.execute(f"CREATE TABLE {table} ({columns})")
+    places = ", ".join("?" for _ in frame)
+    rows = frame.astype(object).where(frame.notna(), None).itertuples(index=False)
+    connection.executemany(f"INSERT INTO {table} VALUES ({places})", map(tuple, rows))
+    connection.commit()
+
+
+@pytest.fixture
+def path(tmp_path):
+    (tmp_path / "db").mkdir()
+    file = tmp_path / "db" / "w.sqlite"
+    connection = sqlite3.connect(file)
+    store(connection, FRAME.assign(name="x"))
+    connection.close()
+    return file
+
+
+@pytest.fixture
+def stored(path):
+    connection = sqlite3.connect(path)
+    yield connection
+    connection.close()
+
+
+@pytest.fixture
+def db(stored):
+    with sqlkrp.connect(stored) as opened:
+        yield opened
+
+
+@pytest.fixture
+def krp():
+    return sqlkrp.KRP(2, 5, n_terms=2, random_state=0).fit(COLUMNS)
+
+
+def objects(connection):
+    rows = connection.execute(
+        "SELECT name FROM sqlite_master UNION ALL SELECT name FROM temp.sqlite_master ORDER BY name"
+    )
+    return [row[0] for row in rows]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_create_makes_a_table_and_nothing_else(db, krp, stored, form):
+    run = db.create(krp, "t", "f", keep=["id", "name"], form=form)
+    assert run.rows == 40
+    assert objects(stored) == ["f", "t"]
+    rows = stored.execute("SELECT * FROM f ORDER BY id").fetchall()
+    assert [row[:2] for row in rows] == [(i, "x") for i in range(40)]
+    found = np.array([row[2:] for row in rows], dtype=float)
+    assert np.allclose(found, krp.transform(FRAME), rtol=1e-12)
+
+
+def test_create_replaces_only_what_it_may(db, krp, stored):
+    stored.execute("CREATE TABLE f AS SELECT 1 AS precious")
+    stored.execute("CREATE VIEW v AS SELECT * FROM t")
+    with pytest.raises(TargetExistsError, match=r"'main\.F' exists already"):
+        db.create(krp, "t", "F")
+    db.create(krp, "t", "f", replace=True)
+    assert stored.execute("SELECT COUNT(*) FROM f").fetchone() == (40,)
+    with pytest.raises(TargetExistsError, match="is a view and a table was asked for"):
+        db.create(krp, "t", "v", replace=True)
+    for table, into in (("t", "T"), ("t", "main.t"), ("v", "t")):
+        with pytest.raises(ParameterError, match="is read by this"):
+            db.create(krp, table, into, replace=True)
+    assert stored.execute("SELECT COUNT(*) FROM t").fetchone() == (40,)
+
+
+def test_a_view_names_its_map_and_guards_itself(db, krp, stored):
+    db.create(krp, "t", "v", view=True)
+    found = np.array(stored.execute("SELECT * FROM v").fetchall())
+    assert np.allclose(found, krp.transform(FRAME), rtol=1e-12)
+    (text,) = stored.execute("SELECT sql FROM sqlite_master WHERE name = 'v'").fetchone()
+    assert krp.digest_ in text
+    stored.execute("UPDATE t SET c1 = NULL WHERE id = 1")
+    with pytest.raises(sqlite3.OperationalError, match="missing value in column c1"):
+        stored.execute("SELECT * FROM v").fetchall()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_failure_leaves_nothing_behind(db, krp, stored, form):
+    stored.execute(
+        "CREATE VIEW broken AS SELECT *, abs(-9223372036854775807 - (id = 7)) AS b FROM t"
+    )
+    other = sqlkrp.KRP(2, 5, n_terms=2, random_state=0).fit([*COLUMNS, "b"])
+    for act in (
+        lambda: db.create(other, "broken", "f", form=form),
+        lambda: db.export(other, "broken", "/nowhere/f.csv", form=form),
+        lambda: db.verify(other, "broken", form=form),
+    ):
+        with pytest.raises((EngineError, ColumnError, ParameterError)):
+            act()
+        assert objects(stored) == ["broken", "t"]
+        assert not stored.in_transaction
+    db.create(krp, "t", "f", form=form)
+
+
+def test_inside_the_user_s_transaction_it_is_the_user_s_to_end(db, krp, stored):
+    stored.execute("INSERT INTO t SELECT * FROM t")
+    assert stored.in_transaction
+    db.create(krp, "t", "f", form="tables")
+    with pytest.raises(EngineError):
+        db.create(krp, "t", "nowhere.f")
+    stored.rollback()
+    assert objects(stored) == ["t"]
+    assert stored.execute("SELECT COUNT(*) FROM t").fetchone() == (40,)
+
+
+# --- columns that may hold anything ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_text_in_a_column_of_numbers_is_missing_and_not_zero(db, krp, stored, form):
+    stored.execute("CREATE TABLE loose (c0, c1 INTEGER, c2 REAL, c3 NUMERIC, c4 DOUBLE, c5 INT)")
+    stored.execute("INSERT INTO loose VALUES (1, 2, 3, 4, 5, 6), (1.5, 'abc', 3, 4, 5, 6)")
+    stored.commit()
+    with pytest.raises(MissingValueError, match=r"'c1' \(1\)"):
+        db.create(krp, "loose", "f", form=form)
+    zero = sqlkrp.KRP(2, 5, n_terms=2, nulls="zero", random_state=0).fit(db.source("loose"))
+    assert zero.n_features_in_ == 6
+    assert db.verify(zero, "loose", form=form).ok
+    db.create(zero, "loose", "f", form=form)
+    found = np.array(stored.execute("SELECT * FROM f").fetchall())
+    twin = zero.transform([[1, 2, 3, 4, 5, 6], [1.5, np.nan, 3, 4, 5, 6]])
+    assert np.allclose(np.sort(found, axis=0), np.sort(twin, axis=0), rtol=1e-12)
+
+
+def test_the_types_of_a_view_s_expressions_are_those_of_their_values(db, stored):
+    stored.execute("CREATE VIEW v AS SELECT c0 + 1 AS a, name || '!' AS b, c1, NULL AS n FROM t")
+    krp = sqlkrp.KRP(2, 3).fit(db.source("v"))
+    assert krp.feature_names_in_.tolist() == ["a", "c1", "n"]
+    assert krp.left_out_ == {"b": "TEXT"}
+
+
+def test_truth_values_and_declared_types(db, stored):
+    stored.execute(
+        "CREATE TABLE n (a BOOLEAN, b DECIMAL(10, 2), c VARCHAR(10), d DATETIME, e BIGINT, f FLOAT)"
+    )
+    stored.execute("INSERT INTO n VALUES (1, 2.5, 'x', '2020-01-01', 9007199254740993, 0.1)")
+    krp = sqlkrp.KRP(2, 3, random_state=0).fit(db.source("n"))
+    assert krp.feature_names_in_.tolist() == ["a", "b", "e", "f"]
+    assert krp.program_.prepare.booleans == ("a",)
+    assert db.verify(krp, "n").ok
+
+
+@pytest.mark.parametrize("scaling", ["standard", "minmax"])
+def test_statistics_are_numpy_s(db, scaling):
+    krp = sqlkrp.KRP(2, 3, scaling=scaling, random_state=0).fit(db.source("t"), include=COLUMNS)
+    twin = sqlkrp.KRP(2, 3, scaling=scaling, random_state=0).fit(FRAME[COLUMNS])
+    assert np.allclose(krp.program_.prepare.shift, twin.program_.prepare.shift, rtol=1e-13)
+    assert np.allclose(krp.program_.prepare.scale, twin.program_.prepare.scale, rtol=1e-13)
+
+
+# --- limits ---------------------------------------------------------------------------------------
+
+
+def test_more_columns_than_a_union_has_branches(db, stored):
+    frame = dyadic(5, 1100)
+    store(stored, frame, "broad")
+    krp = sqlkrp.KRP(2, 6, n_terms=2, random_state=0).fit(db.source("broad"))
+    for form in FORMS:
+        assert db.verify(krp, "broad", form=form).ok
+
+
+def test_what_is_too_wide_goes_by_tables_or_is_refused(db, stored):
+    krp = sqlkrp.KRP(2, 6, n_hyperplanes=2100, n_terms=2, random_state=0).fit(COLUMNS)
+    assert db.create(krp, "t", "f").statement.form == "tables"
+    assert db.verify(krp, "t").ok
+    with pytest.raises(LimitError, match="at most 2,000 entries in a SELECT"):
+        db.create(krp, "t", "g", form="wide")
+    with pytest.raises(LimitError, match="sqlite has no arrays"):
+        db.create(krp, "t", "g", output="array")
+    many = sqlkrp.KRP(2, 2001, n_terms=1, random_state=0).fit(COLUMNS)
+    with pytest.raises(LimitError, match="fewer components"):
+        db.export(many, "t", "f.csv")
+    assert objects(stored) == ["f", "t"]
+
+
+# --- exporting ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
+@pytest.mark.parametrize("form", FORMS)
+def test_export_writes_the_features(db, krp, tmp_path, suffix, form):
+    path = tmp_path / f"it's f{suffix}"
+    run = db.export(krp, "t", path, keep=["id"], form=form)
+    assert run.rows == 40
+    frame = pd.read_csv(path).sort_values("id")
+    assert frame.columns.tolist() == ["id", *krp.get_feature_names_out()]
+    assert np.allclose(frame.iloc[:, 1:].to_numpy(), krp.transform(FRAME), rtol=1e-12)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["db", path.name]
+    with pytest.raises(ParameterError, match=r"use \.csv or \.csv\.gz"):
+        db.export(krp, "t", tmp_path / "f.parquet")
+
+
+def test_exported_rows_of_missing_features_are_empty(db, stored, tmp_path):
+    stored.execute("UPDATE t SET c1 = NULL WHERE id = 1")
+    krp = sqlkrp.KRP(2, 3, nulls="propagate", random_state=0).fit(COLUMNS)
+    db.export(krp, "t", tmp_path / "f.csv", keep=["id"])
+    with (tmp_path / "f.csv").open() as file:
+        rows = list(csv.reader(file))
+    assert rows[2] == ["1", "", "", ""]
+
+
+# --- the command line, and files ------------------------------------------------------------------
+
+
+def test_every_command_works_on_a_file(run_cli, path, tmp_path):
+    drawing = ("--components", 6, "--exclude", "id", "--seed", 0)
+    done = run_cli("draw", path, "--table", "t", *drawing, "-o", "m.json")
+    assert "6 used; left out: name (TEXT)" in done.stdout
+    options = ("m.json", "--db", path, "--table", "t", "--keep", "id")
+    assert "40 rows, 7 columns, wide form" in run_cli("run", *options, "--into", "f").stdout
+    run_cli("run", *options, "--into", "v", "--view")
+    run_cli("run", *options, "--into", "f", "--form", "tables", "--replace")
+    assert run_cli("export", *options, "--to", "-").stdout.count("\n") == 41
+    assert "equal to the NumPy twin" in run_cli("verify", *options[:5]).stdout
+    run_cli("featurize", path, "--table", "t", *drawing, "--to", "g.csv")
+    with sqlite3.connect(path) as connection:
+        assert objects(connection) == ["f", "t", "v"]
+    connection.close()
+    text = run_cli("sql", "m.json", "--table", "t", "--dialect", "sqlite").stdout
+    shell = sqlite3.connect(path)
+    assert len(shell.execute(text).fetchall()) == 40
+    shell.close()
+
+
+def test_files_are_known_by_what_they_hold(path, tmp_path, krp):
+    other = tmp_path / "w.db"  # a DuckDB file as a rule
+    other.write_bytes(path.read_bytes())
+    with sqlkrp.connect(other, read_only=True) as db:
+        assert db.verify(krp, "t").ok
+        assert db.verify(krp, "t", form="tables").ok
+        with pytest.raises(EngineError, match="readonly"):
+            db.create(krp, "t", "f")
+    with sqlkrp.connect(tmp_path / "new.sqlite") as db:
+        assert isinstance(db.connection, sqlite3.Connection)
+    with pytest.raises(ParameterError, match="SQLite has neither"):
+        sqlkrp.connect(path, threads=2)
+    with pytest.raises(ParameterError, match="no engine here is reached by mysql://"):
+        sqlkrp.connect("mysql://x")
+    with pytest.raises(ColumnError, match="no such table: nowhere"), sqlkrp.connect(path) as db:
+        db.source("nowhere")
+    with pytest.raises(LimitError, match="no lazy relations"), sqlkrp.connect(path) as db:
+        db.relation(krp, "t")
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("act", ["run", "export"])
+def test_what_is_stopped_half_way_leaves_nothing(path, tmp_path, act, number, stored):
+    columns = ", ".join(f"abs(random() % 1000) / 8.0 AS c{i}" for i in range(6))
+    stored.execute(
+        f"CREATE TABLE big AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+        f" WHERE i < 200000) SELECT {columns} FROM n"
+    )
+    stored.close()
+    krp = sqlkrp.KRP(2, 300, pool="hadamard", random_state=0).fit(COLUMNS)
+    krp.save(tmp_path / "m.json")
+    target = {"run": ["--into", "f"], "export": ["--to", "f.csv"]}[act]
+
+    def start(table):
+        command = [sys.executable, "-m", "sqlkrp", act, "m.json", "--db", str(path), "--table"]
+        return subprocess.Popen(
+            [*command, table, *target], cwd=tmp_path, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def begun():
+        grown = [p for p in path.parent.iterdir() if p.name.endswith("-journal")]
+        return grown or any(p.stat().st_size > 100_000 for p in parts())
+
+    def parts():
+        return [p for p in tmp_path.iterdir() if ".sqlkrp-" in p.name]
+
+    process = start("big")
+    end = time.monotonic() + 60
+    while not begun():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    os.kill(process.pid, number)
+    _, err = process.communicate(timeout=60)
+    if number == signal.SIGINT:
+        assert (process.returncode, err) == (
+            130, "sqlkrp: interrupted; nothing was left behind\n",
+        )  # fmt: skip
+        assert parts() == []
+    assert not (tmp_path / "f.csv").exists()
+    again = start("t")
+    said = again.communicate(timeout=60)
+    assert again.returncode == 0, said
+    assert parts() == []
+    with sqlite3.connect(path) as connection:
+        assert objects(connection) == (["big", "f", "t"] if act == "run" else ["big", "t"])
+    connection.close()
