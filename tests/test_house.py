@@ -131,3 +131,11 @@ def same_words(found, shown):
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
 def test_examples_run(path, tmp_path):
     subprocess.run([sys.executable, str(path)], check=True, cwd=tmp_path)
+
+
+def test_the_readme_s_table_of_dialects_is_what_its_command_prints():
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.dialects"],
+        capture_output=True, text=True, check=True, cwd=ROOT,
+    )  # fmt: skip
+    assert done.stdout in (ROOT / "README.md").read_text()

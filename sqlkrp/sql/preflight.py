@@ -41,15 +41,20 @@ class Check:
         )
 
 
-def checks(text: str, select_columns: int, form: str, output: str, dialect: Dialect) -> list[Check]:
-    """The sizes of a statement. ``select_columns`` are the entries of its widest SELECT."""
+def checks(
+    text: str, widest: int, outputs: int, form: str, output: str, dialect: Dialect
+) -> list[Check]:
+    """The sizes of a statement: ``widest`` are the entries of its widest SELECT."""
     limits, bare = dialect.limits, _without_names(text, dialect)
     depth, nested = _depths(bare)
     fewer = ("fewer components",)
     shorter = (*(("form=tables",) if form == "wide" else ("fewer columns",)), *fewer)
     narrow = ("output=array",) if output == "columns" and dialect.array else ()
+    # Where the features themselves are too many, the other form has as many.
+    many = limits.select_columns is not None and outputs > limits.select_columns
+    slimmer = (*narrow, *fewer) if many else shorter
     return [
-        Check("entries in a SELECT", select_columns, limits.select_columns, (*narrow, *shorter)),
+        Check("entries in a SELECT", widest, limits.select_columns, slimmer),
         Check("parentheses inside each other", depth, limits.depth, shorter),
         Check("SELECTs inside each other", nested, limits.nested_selects, shorter),
         Check("bytes", len(text.encode()), limits.text_bytes, (*narrow, *shorter)),

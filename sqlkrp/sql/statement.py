@@ -92,7 +92,8 @@ def draft(query: Query, dialect: Dialect) -> Statement:
         because = (
             f"wide would have {over.found:,} {over.what}, and {dialect.name} takes {over.limit:,}"
         )
-        return _write(query, "tables", because, dialect)
+        other = _write(query, "tables", because, dialect)
+        return other if other.fits() else statement
     return statement
 
 
@@ -170,7 +171,7 @@ def _write(query: Query, form: str, because: str, dialect: Dialect) -> Statement
         )  # fmt: skip
     end = f"\n{dialect.settings}" if dialect.settings else ""
     text = _head(query, form, dialect) + select + end
-    found = checks(text, widest, form, query.output, dialect)
+    found = checks(text, widest, len(columns), form, query.output, dialect)
     return Statement(text, form, because, columns, len(kept), found, dict(side.values()))
 
 
