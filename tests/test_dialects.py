@@ -16,7 +16,7 @@ from sqlkrp.sql.statement import write
 from sqlkrp.sql.tables import create_side_table
 
 EXECUTED = ("duckdb", "postgres", "sqlite", "datafusion", "clickhouse")
-NAMES = ["height", "Width", "is new", 'a"b']
+NAMES = ["height", "Width", "is new", "a'b"]
 POOLS = {
     "achlioptas": {"n_hyperplanes": 6},
     "hadamard": {"pool": "hadamard", "block_size": 4},
@@ -107,10 +107,10 @@ OWN = {
     "ARRAY_AGG WITHIN",
     "bigquery": "FLOAT64 INT64 STRING SAFE_CAST ERROR UNNEST OFFSET ORDINAL ARRAY_AGG",
     "redshift": "DOUBLE PRECISION VARCHAR SMALLINT INTEGER CONCAT COALESCE SUBSTR",
-    "trino": "DOUBLE VARCHAR SMALLINT INTEGER TRY_CAST CONCAT COALESCE SUBSTR UNNEST ARRAY ROW "
-    "ARRAY_AGG",
-    "tsql": "FLOAT NVARCHAR SMALLINT INT TRY_CAST CONCAT SUBSTRING APPLY VALUES",
-    "mysql": "DOUBLE CHAR VARCHAR SMALLINT INT CONCAT COALESCE SUBSTR JSON LIMIT",
+    "trino": "DOUBLE VARCHAR INTEGER TRY_CAST CONCAT COALESCE SUBSTR UNNEST ARRAY ROW ARRAY_AGG",
+    "tsql": "FLOAT NVARCHAR COLLATE Latin1_General_100_BIN2 SMALLINT INT TRY_CAST CONCAT "
+    "SUBSTRING APPLY VALUES",
+    "mysql": "DOUBLE CHAR VARBINARY SMALLINT INT CONCAT COALESCE SUBSTR EXP LENGTH LIMIT",
     "oracle": "BINARY_DOUBLE BINARY_DOUBLE_INFINITY VARCHAR2 NUMBER SUBSTR",
 }
 OWN["databricks"] = OWN["spark"]
@@ -193,6 +193,15 @@ def test_names_and_texts_of_each_dialect():
         assert text("it's \\", DIALECTS[name]) == literal
 
 
+def test_names_that_an_engine_cannot_read_are_refused():
+    for name, odd in (("spark", "a${b}"), ("databricks", "${"), ("oracle", 'a"b')):
+        with pytest.raises(ColumnError, match=f"which {name} reads in no name"):
+            quote(odd, DIALECTS[name])
+    with pytest.raises(ColumnError, match="has 65 characters, and mysql cuts names after 64"):
+        quote("\u00e9" * 65, DIALECTS["mysql"])
+    assert len(quote("\u00e9" * 64, DIALECTS["mysql"])) == 66
+
+
 def test_names_that_an_engine_would_cut_are_refused():
     krp = sqlkrp.KRP(1, 2, n_terms=1, random_state=0).fit(["\u00e9" * 32])
     with pytest.raises(ColumnError, match="has 64 bytes, and postgres cuts names after 63"):
@@ -244,6 +253,7 @@ def test_sizes_are_those_of_the_statement():
         ("sqlite", {"form": "wide"}, {"n_hyperplanes": 2100}, "at most 2,000.*use form=tables or"),
         ("clickhouse", {"form": "wide"}, {"n_components": 4000}, "262,144 bytes.*form=tables"),
         ("oracle", {}, {"n_components": 1200}, "oracle takes at most 1,000 entries"),
+        ("trino", {"output": "array"}, {"n_components": 300}, "at most 254 items of an array"),
     ],
 )  # fmt: skip
 def test_over_a_limit_sql_refuses_in_the_words_of_inspect(name, options, parameters, message):
@@ -290,8 +300,9 @@ def test_what_does_not_fit_a_select_goes_on_in_an_array():
 
 def test_names_and_texts_do_not_count_as_parentheses():
     for name, one in DIALECTS.items():
-        odd = quote("((--'`\"", one) + text("(((SELECT", one)
-        found = checks(f"SELECT (1) -- ((\n, {odd}", 2, 2, "wide", "columns", one)
+        odd = "((--'`\"".replace(one.not_in_names or "\0", "")
+        odd = quote(odd, one) + text("(((SELECT", one)
+        found = checks(f"SELECT (1) -- ((\n, {odd}", "wide", one, widest=2, outputs=2, items=0)
         assert [check.found for check in found[1:3]] == [1, 1], name
 
 

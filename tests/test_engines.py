@@ -151,7 +151,7 @@ def test_hostile_names_give_the_right_answer_or_a_clear_refusal(engine, form, na
     limit = dialect(engine.name).max_identifier_bytes
     if limit is not None and len(name.encode()) + 1 > limit:
         with pytest.raises(SqlkrpError, match=f"bytes, and {engine.name} cuts names after {limit}"):
-            engine.features(krp, name, keep=["the id"], form=form)
+            krp.to_sql((name,), keep=["the id"], form=form, dialect=engine.name)
     else:
         engine.store(frame, name)
         found = engine.features(krp, name, keep=["the id"], form=form)[:, 1:]

@@ -18,6 +18,8 @@ _BACKTICK_DOUBLED = MappingProxyType({"`": "``"})
 _BACKSLASH = MappingProxyType({"\\": "\\\\", "'": "\\'"})
 _BACKSLASH_DOUBLED = MappingProxyType({"\\": "\\\\", "'": "''"})
 
+_LINE_ENDS = MappingProxyType({"\n": "\\n", "\r": "\\r"})
+
 _LATERAL_VALUES = Unpivot(
     query=(
         "SELECT row_id, entry.feature, entry.value FROM {source} "
@@ -212,6 +214,7 @@ _SPARK = Dialect(
     text_escapes=_BACKSLASH,
     ignores_case=True,
     folds="",
+    not_in_names="${",  # replaced before the statement is parsed
     float_types=facts(float32="FLOAT", float64="DOUBLE"),
     soft_cast="TRY_CAST({value} AS {type})",
     boolean_cast="CAST({value} AS {type})",
@@ -231,9 +234,10 @@ _SPARK = Dialect(
     ),
     load_file=facts(
         csv=(
-            "-- the path as Spark sees it; the columns stand in the file in the table's order\n"
+            "-- the path as Spark sees it; texts are cast as they are inserted\n"
+            "SET spark.sql.storeAssignmentPolicy = legacy;\n"
             "CREATE OR REPLACE TEMPORARY VIEW sqlkrp_load USING csv "
-            "OPTIONS (path {file}, header 'true', inferSchema 'true');\n"
+            "OPTIONS (path {file}, header 'true', multiLine 'true', escape '\"');\n"
             "INSERT INTO {table} SELECT * FROM sqlkrp_load;"
         ),
         parquet=(
@@ -260,12 +264,12 @@ _SNOWFLAKE = Dialect(
     ),
     load_file=facts(
         csv=(
-            "-- upload the file to a stage of yours first: PUT file://... @sqlkrp_stage\n"
-            "COPY INTO {table} FROM @sqlkrp_stage FILES = ({file}) "
-            "FILE_FORMAT = (TYPE = CSV SKIP_HEADER = 1 FIELD_OPTIONALLY_ENCLOSED_BY = '\"');"
+            "-- first: PUT file://... @sqlkrp_stage AUTO_COMPRESS = FALSE (a stage of yours)\n"
+            "COPY INTO {table} FROM @sqlkrp_stage FILES = ({file}) FILE_FORMAT = (TYPE = CSV "
+            "SKIP_HEADER = 1 FIELD_OPTIONALLY_ENCLOSED_BY = '\"' ESCAPE_UNENCLOSED_FIELD = NONE);"
         ),
         parquet=(
-            "-- upload the file to a stage of yours first: PUT file://... @sqlkrp_stage\n"
+            "-- first: PUT file://... @sqlkrp_stage AUTO_COMPRESS = FALSE (a stage of yours)\n"
             "COPY INTO {table} FROM @sqlkrp_stage FILES = ({file}) "
             "FILE_FORMAT = (TYPE = PARQUET) MATCH_BY_COLUMN_NAME = CASE_INSENSITIVE;"
         ),
@@ -276,11 +280,11 @@ _BIGQUERY = Dialect(
     name="bigquery",
     sqlglot="bigquery",
     quote="`",
-    name_escapes=MappingProxyType({"\\": "\\\\", "`": "\\`"}),
-    text_escapes=_BACKSLASH,
+    name_escapes=MappingProxyType({"\\": "\\\\", "`": "\\`", **_LINE_ENDS}),
+    text_escapes=MappingProxyType({"\\": "\\\\", "'": "\\'", **_LINE_ENDS}),
     ignores_case=True,
     folds="",
-    max_identifier_bytes=300,
+    max_identifier_characters=300,
     float_types=facts(float32="FLOAT64", float64="FLOAT64"),
     soft_cast="SAFE_CAST({value} AS {type})",
     boolean_cast="CAST(CAST({value} AS INT64) AS {type})",
@@ -306,7 +310,8 @@ _BIGQUERY = Dialect(
         csv=(
             "-- upload the file to a bucket of yours, and name it here\n"
             "LOAD DATA INTO {table} FROM FILES "
-            "(format = 'CSV', skip_leading_rows = 1, uris = [{file}]);"
+            "(format = 'CSV', skip_leading_rows = 1, allow_quoted_newlines = true, "
+            "uris = [{file}]);"
         ),
         parquet=(
             "-- upload the file to a bucket of yours, and name it here\n"
@@ -321,8 +326,18 @@ _REDSHIFT = Dialect(
     text_escapes=_BACKSLASH_DOUBLED,
     ignores_case=True,
     max_identifier_bytes=127,
+    # As a text: a number of so many digits may be read as a DECIMAL.
+    is_finite="ABS({value}) <= CAST('1.7976931348623157e308' AS {double})",
     overflow_is_error=True,
+    text_type="VARCHAR(65535)",  # else it is one of 256
     limits=Limits(select_columns=1600, table_columns=1600, text_bytes=16_000_000),
+    side_table_types=facts(
+        int8="SMALLINT",
+        int32="INTEGER",
+        float32="REAL",
+        float64="DOUBLE PRECISION",
+        object="VARCHAR(65535)",
+    ),
     load_file=facts(
         csv=(
             "-- upload the file to a bucket of yours, and name it here\n"
@@ -352,10 +367,16 @@ _TRINO = Dialect(
             "CROSS JOIN UNNEST(ARRAY[{entries}]) AS entry(feature, value)"
         ),
         entry="ROW({place}, {value})",
+        at_most=254,  # what an array that is written out may hold
     ),
-    limits=Limits(text_bytes=1_000_000),
+    limits=Limits(text_bytes=1_000_000, array_items=254),
     side_table_types=facts(
-        int8="SMALLINT", int32="INTEGER", float32="REAL", float64="DOUBLE", object="VARCHAR"
+        # Not every connector has SMALLINT.
+        int8="INTEGER",
+        int32="INTEGER",
+        float32="REAL",
+        float64="DOUBLE",
+        object="VARCHAR",
     ),
 )
 
@@ -364,13 +385,16 @@ _TSQL = Dialect(
     sqlglot="tsql",
     ignores_case=True,
     folds="",
-    max_identifier_bytes=128,
+    max_identifier_characters=128,
     float_types=facts(float32="REAL", float64="FLOAT(53)"),
     soft_cast="TRY_CAST({value} AS {type})",
     # A truth value is a BIT, which is a number.
     boolean_cast="CAST({value} AS {type})",
     overflow_is_error=True,
-    raise_error=("CAST(CONCAT({message}, SUBSTRING(CAST({value} AS {text}), 1, 0)) AS {type})"),
+    # Only the refusal of a whole number repeats the text.
+    raise_error=(
+        "CAST(CAST(CONCAT({message}, SUBSTRING(CAST({value} AS {text}), 1, 0)) AS INT) AS {type})"
+    ),
     text_type="NVARCHAR(4000)",
     unpivot=replace(
         _LATERAL_VALUES,
@@ -391,9 +415,15 @@ _TSQL = Dialect(
         int32="INT",
         float32="REAL",
         float64="FLOAT(53)",
-        object="NVARCHAR(4000)",
+        object="NVARCHAR(4000) COLLATE Latin1_General_100_BIN2",  # names have case
     ),
-    load_file=facts(csv="BULK INSERT {table} FROM {file} WITH (FORMAT = 'CSV', FIRSTROW = 2);"),
+    load_file=facts(
+        csv=(
+            "-- the path as the server sees it\n"
+            "BULK INSERT {table} FROM {file} WITH "
+            "(FORMAT = 'CSV', FIRSTROW = 2, ROWTERMINATOR = '0x0a', CODEPAGE = '65001');"
+        )
+    ),
 )
 
 _MYSQL = Dialect(
@@ -404,18 +434,17 @@ _MYSQL = Dialect(
     text_escapes=_BACKSLASH_DOUBLED,
     ignores_case=True,
     folds="",
-    max_identifier_bytes=64,
+    max_identifier_characters=64,
     float_types=facts(float32="FLOAT", float64="DOUBLE"),
     boolean_cast="CAST({value} AS {type})",
     overflow_is_error=True,
-    # A text that is no number is cast to 0; one that is no JSON is refused.
+    # A text that is no number is cast to 0. A number out of range is refused, and the refusal
+    # repeats what was asked.
     raise_error=(
-        "CAST(CAST(CONCAT({message}, COALESCE(SUBSTR({value}, 1, 0), '')) AS JSON) AS {type})"
+        "CAST(EXP(LENGTH(CONCAT({message}, COALESCE(SUBSTR({value}, 1, 0), ''))) + 1e6) AS {type})"
     ),
     text_type="CHAR",
     fence="LIMIT 18446744073709551615",
-    # A common table expression that is read twice is computed once.
-    numbering="ROW_NUMBER() OVER ()",
     limits=Limits(
         select_columns=4096,
         table_columns=1017,
@@ -424,12 +453,17 @@ _MYSQL = Dialect(
         text_bytes=67_108_864,
     ),
     side_table_types=facts(
-        int8="SMALLINT", int32="INT", float32="FLOAT", float64="DOUBLE", object="VARCHAR(1000)"
+        # Names as bytes: else they would be compared without case and accents.
+        int8="SMALLINT",
+        int32="INT",
+        float32="FLOAT",
+        float64="DOUBLE",
+        object="VARBINARY(4000)",
     ),
     load_file=facts(
         csv=(
-            "LOAD DATA LOCAL INFILE {file} INTO TABLE {table} FIELDS TERMINATED BY ',' "
-            "OPTIONALLY ENCLOSED BY '\"' IGNORE 1 LINES;"
+            "LOAD DATA LOCAL INFILE {file} INTO TABLE {table} CHARACTER SET utf8mb4 "
+            "FIELDS TERMINATED BY ',' OPTIONALLY ENCLOSED BY '\"' ESCAPED BY '' IGNORE 1 LINES;"
         )
     ),
 )
@@ -439,7 +473,10 @@ _ORACLE = Dialect(
     sqlglot="oracle",
     folds="upper",
     max_identifier_bytes=128,
+    not_in_names='"',
     float_types=facts(float32="BINARY_FLOAT", float64="BINARY_DOUBLE"),
+    # Truth values are numbers before version 23.
+    boolean_cast="CAST(CAST({value} AS NUMBER) AS {type})",
     # A literal is a NUMBER first, and those end at 1e126. NaN is larger than all others.
     is_finite="ABS({value}) < BINARY_DOUBLE_INFINITY",
     text_type="VARCHAR2(4000)",

@@ -34,6 +34,8 @@ class Limits:
     text_bytes: int | None = None
     nodes: int | None = None
     """Names, numbers and operators."""
+    array_items: int | None = None
+    """Of an array that is written out."""
     operations: int = 400_000
     """Additions and products of a wide statement that are still planned in reasonable time."""
 
@@ -82,6 +84,10 @@ class Dialect:
     """How a bare name is folded: ``"lower"``, ``"upper"``, or not at all."""
     max_identifier_bytes: int | None = None
     """Longer names are cut or refused by the engine, so they are refused here."""
+    max_identifier_characters: int | None = None
+    """The same, where it is characters that are counted."""
+    not_in_names: str = ""
+    """What no name may hold, however it is quoted."""
 
     # --- numbers ------------------------------------------------------------------------------
     float_types: Mapping[str, str] = _default({"float32": "REAL", "float64": "DOUBLE PRECISION"})

@@ -37,11 +37,19 @@ def quote(name: str, dialect: Dialect) -> str:
         raise ColumnError(
             f"{name!r} cannot be a name in SQL: it is empty or holds a character that is no text"
         )
-    limit = dialect.max_identifier_bytes
-    if limit is not None and len(name.encode()) > limit:
+    for count, limit, unit in (
+        (len(name.encode()), dialect.max_identifier_bytes, "bytes"),
+        (len(name), dialect.max_identifier_characters, "characters"),
+    ):
+        if limit is not None and count > limit:
+            raise ColumnError(
+                f"{name!r} has {count} {unit}, and {dialect.name} cuts names after {limit}: "
+                "use a shorter one"
+            )
+    if dialect.not_in_names and dialect.not_in_names in name:
         raise ColumnError(
-            f"{name!r} has {len(name.encode())} bytes, and {dialect.name} cuts names "
-            f"after {limit}: use a shorter one"
+            f"{name!r} holds {dialect.not_in_names!r}, which {dialect.name} reads in no name: "
+            "rename it"
         )
     return dialect.quote + _escaped(name, dialect.name_escapes) + dialect.quote
 

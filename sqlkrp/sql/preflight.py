@@ -42,14 +42,18 @@ class Check:
 
 
 def checks(
-    text: str, widest: int, outputs: int, form: str, output: str, dialect: Dialect
+    text: str, form: str, dialect: Dialect, *, widest: int, outputs: int, items: int
 ) -> list[Check]:
-    """The sizes of a statement: ``widest`` are the entries of its widest SELECT."""
+    """The sizes of a statement.
+
+    ``widest`` are the entries of its widest SELECT, ``outputs`` those of the outermost, and
+    ``items`` how many features are in one array (0: they are columns).
+    """
     limits, bare = dialect.limits, _without_names(text, dialect)
     depth, nested = _depths(bare)
     fewer = ("fewer components",)
     shorter = (*(("form=tables",) if form == "wide" else ("fewer columns",)), *fewer)
-    narrow = ("output=array",) if output == "columns" and dialect.array else ()
+    narrow = ("output=array",) if not items and dialect.array else ()
     # Where the features themselves are too many, the other form has as many.
     many = limits.select_columns is not None and outputs > limits.select_columns
     slimmer = (*narrow, *fewer) if many else shorter
@@ -57,6 +61,7 @@ def checks(
         Check("entries in a SELECT", widest, limits.select_columns, slimmer),
         Check("parentheses inside each other", depth, limits.depth, shorter),
         Check("SELECTs inside each other", nested, limits.nested_selects, shorter),
+        Check("items of an array", items, limits.array_items, fewer),
         Check("bytes", len(text.encode()), limits.text_bytes, (*narrow, *shorter)),
         Check("names, numbers and operators", _nodes(bare), limits.nodes, (*narrow, *shorter)),
     ]

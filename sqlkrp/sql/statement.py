@@ -171,7 +171,8 @@ def _write(query: Query, form: str, because: str, dialect: Dialect) -> Statement
         )  # fmt: skip
     end = f"\n{dialect.settings}" if dialect.settings else ""
     text = _head(query, form, dialect) + select + end
-    found = checks(text, widest, len(columns), form, query.output, dialect)
+    items = 0 if array is None else len(program.names)
+    found = checks(text, form, dialect, widest=widest, outputs=len(columns), items=items)
     return Statement(text, form, because, columns, len(kept), found, dict(side.values()))
 
 

@@ -209,7 +209,7 @@ def _dense_entries(
     inputs = [f"x{i}" for i in range(len(soft))]
     casts = [f"{value} AS {name}" for value, name in zip(soft, inputs, strict=True)]
     numbered = {
-        "numbering": _numbering(dialect, [*keep, *prepare.columns]),
+        "numbering": _numbering(dialect, "source", [*keep, *prepare.columns]),
         "kept": _kept(dialect, keep),
         "inputs": casts,
     }
@@ -224,8 +224,11 @@ def _kept(dialect: Dialect, keep: Sequence[str]) -> list[str]:
     return [f"{quote(name, dialect)} AS k{i}" for i, name in enumerate(keep)]
 
 
-def _numbering(dialect: Dialect, read: Sequence[str]) -> str:
-    everything = ", ".join(quote(name, dialect) for name in dict.fromkeys(read))
+def _numbering(dialect: Dialect, relation: str, read: Sequence[str]) -> str:
+    # With the relation's name, as some engines would take a column that is named as one of our
+    # aliases for that.
+    columns = [f"{relation}.{quote(name, dialect)}" for name in dict.fromkeys(read)]
+    everything = ", ".join(columns)
     return dialect.numbering.format(everything=everything)
 
 
@@ -251,7 +254,7 @@ def _sparse_entries(chain: _Chain, relation: str, long: LongInput, keep: Sequenc
         chain.source = chain.add("source", "distinct_keys", {"entries": relation}, key)
     else:
         keys: dict[str, str | Sequence[str]] = {
-            "numbering": _numbering(dialect, [long.row, *keep]),
+            "numbering": _numbering(dialect, "key_table", [long.row, *keep]),
             "key": quote(long.row, dialect),
             "kept": _kept(dialect, keep),
         }
