@@ -18,9 +18,8 @@ from sqlkrp.mapfile import digest, dumps, loads
 from sqlkrp.maps.base import match_spelling
 from sqlkrp.sql.dialects import dialect as facts_of
 from sqlkrp.sql.names import TableName, quote, quote_table
-from sqlkrp.sql.names import text as literal
 from sqlkrp.sql.statement import Preflight, Query, Statement, preflight, write
-from sqlkrp.sql.tables import LongInput, create_side_table, side_tables
+from sqlkrp.sql.tables import LongInput, create_side_table, load_side_table, side_tables
 from sqlkrp.version import __version__
 
 __all__ = ["KRP", "MAPS", "FeatureMap", "load"]
@@ -210,9 +209,7 @@ class FeatureMap(maps.Map):
             write_tables(tables, part, f".{format}")
             load = [
                 f"{create_side_table(name, columns, facts)};\n"
-                + facts.load_file[format].format(
-                    table=quote(name, facts), file=literal(f"{name}.{format}", facts)
-                )
+                + load_side_table(name, columns, f"{name}.{format}", format, facts)
                 for name, columns in tables.items()
             ]
             head = f"-- Side tables of sqlkrp map {self.digest_} for {dialect}.\n"

@@ -30,6 +30,8 @@ def preflight_of(fitted: FeatureMap, **options: Any) -> Preflight | None:
     try:
         return fitted.preflight(**options)
     except ColumnError:
+        if options.get("keep"):
+            raise
         return None
 
 
@@ -66,6 +68,7 @@ def _preflight_facts(found: Preflight) -> dict[str, Any]:
             for check in (*found.checks, *found.table_checks)
         },
         "problems": found.problems,
+        "table_problems": found.table_problems,
     }
 
 
@@ -99,7 +102,11 @@ def _preflight_lines(found: Preflight) -> list[str]:
     for check in (*found.checks, *found.table_checks):
         limit = "" if check.limit is None else f" of at most {check.limit:,}"
         pairs.append((f"  {check.what}", f"{check.found:,}{limit}"))
-    return [*aligned(pairs), *(f"too large: {problem}" for problem in found.problems)]
+    return [
+        *aligned(pairs),
+        *(f"too large: {problem}" for problem in found.problems),
+        *(f"too large for a table: {problem}" for problem in found.table_problems),
+    ]
 
 
 def work_text(known: dict[str, Any]) -> str:

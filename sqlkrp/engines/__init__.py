@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -26,16 +27,27 @@ class _Engine:
     """What to install for it, if it does not come with sqlkrp."""
     schemes: tuple[str, ...] = ()
     suffixes: tuple[str, ...] = ()
-    first_bytes: bytes | None = None
+    magic: tuple[int, bytes] | None = None
+    """Where in its files there are which bytes."""
+
+    def knows(self, beginning: bytes) -> bool:
+        """Whether a file that begins so is one of this engine's."""
+        return self.magic is not None and beginning[self.magic[0] :].startswith(self.magic[1])
 
 
-_DUCKDB = _Engine("duckdb", "DuckDB", ("duckdb", "_duckdb"), suffixes=(".duckdb", ".ddb", ".db"))
+_DUCKDB = _Engine(
+    "duckdb",
+    "DuckDB",
+    ("duckdb", "_duckdb"),
+    suffixes=(".duckdb", ".ddb", ".db"),
+    magic=(8, b"DUCK"),
+)
 _SQLITE = _Engine(
     "sqlite",
     "SQLite",
     ("sqlite3",),
     suffixes=(".sqlite", ".sqlite3"),
-    first_bytes=b"SQLite format 3\0",
+    magic=(0, b"SQLite format 3\0"),
 )
 _POSTGRES = _Engine(
     "postgres",
@@ -59,16 +71,17 @@ def connect(
     ``target`` is the path of a DuckDB or SQLite file, a URL ``postgresql://...``, None for an
     empty DuckDB database in memory, or an open connection of one of these (duckdb, sqlite3,
     psycopg). Nothing is created in it until ``create`` is called. ``memory_limit`` and ``threads``
-    are DuckDB's.
+    are DuckDB's. (Two things are not put back: a sqlite3 connection's progress handler, and what a
+    DuckDB connection had pending.)
     """
     if target is None or isinstance(target, (str, os.PathLike)):
         session = _session_class(_engine_of(target))
         return Database(
             session.open(target, read_only=read_only, memory_limit=memory_limit, threads=threads)
         )
-    package = type(target).__module__.partition(".")[0]
+    packages = {base.__module__.partition(".")[0] for base in type(target).__mro__}
     for engine in _ENGINES:
-        if package in engine.drivers and _session_class(engine).is_connection(target):
+        if packages & set(engine.drivers) and _session_class(engine).is_connection(target):
             if read_only or memory_limit or threads:
                 raise ParameterError(
                     "read_only, memory_limit and threads cannot be set on an open connection: "
@@ -83,8 +96,9 @@ def connect(
 
 def is_database(target: str) -> bool:
     """Whether this names a database, rather than a data file."""
+    beginning = _beginning(target)
     return _is_url(target) or any(
-        target.lower().endswith(suffix) for engine in _ENGINES for suffix in engine.suffixes
+        target.lower().endswith(engine.suffixes) or engine.knows(beginning) for engine in _ENGINES
     )
 
 
@@ -101,16 +115,12 @@ def _engine_of(target: str | os.PathLike[str] | None) -> _Engine:
     if target is None:
         return _DUCKDB
     name = os.fspath(target)
-    path = Path(name)
-    beginning = b""
-    if path.is_file():
-        with path.open("rb") as file:
-            beginning = file.read(16)
+    beginning = _beginning(name)
     for engine in _ENGINES:
-        if engine.schemes and name.startswith(engine.schemes):
+        if name.startswith(engine.schemes or "\0") or engine.knows(beginning):
             return engine
-        if engine.first_bytes and beginning.startswith(engine.first_bytes):
-            return engine
+    if not beginning and re.match(r"\s*(host|hostaddr|port|dbname|user|service)\s*=", name):
+        raise ParameterError("connect to a server by a URL: postgresql://user@host/dbname")
     if "://" in name:
         schemes = ", ".join(scheme for engine in _ENGINES for scheme in engine.schemes)
         raise ParameterError(
@@ -118,6 +128,15 @@ def _engine_of(target: str | os.PathLike[str] | None) -> _Engine:
         )
     fresh = (one for one in _ENGINES if not beginning and name.lower().endswith(one.suffixes))
     return next(fresh, _DUCKDB)
+
+
+def _beginning(name: str) -> bytes:
+    """The first bytes of a file; none if there is no such file."""
+    path = Path(name)
+    if _is_url(name) or not path.is_file():
+        return b""
+    with path.open("rb") as file:
+        return file.read(16)
 
 
 def _session_class(engine: _Engine) -> Any:

@@ -40,7 +40,7 @@ def check_values(session: Session, program: Program, data: Input) -> None:
     if data.long is not None:
         _require_single_entries(session, data.long, data)
         _require_known_features(session, prepare, data.long, data)
-    elif prepare.nulls == "error" or session.dialect.overflow_is_error:
+    if prepare.nulls == "error" or session.dialect.overflow_is_error:
         complete, largest = _look(session, prepare, data)
         _warn_of_range(session, program, largest)
         if complete:
@@ -63,13 +63,14 @@ def _require_numbers(session: Session, columns: Sequence[str], data: Input) -> N
 
 def _look(session: Session, prepare: Prepare, data: Input) -> tuple[bool, float | None]:
     """Whether no row misses a value, and where it matters the largest absolute value."""
-    pairs = [finite_value(session, data, name, prepare.dtype) for name in prepare.columns]
+    columns = prepare.columns if data.long is None else (data.long.value,)
+    pairs = [finite_value(session, data, name, prepare.dtype) for name in columns]
     tests = balanced([test for _, test in pairs], " AND ")
     # One count in all is quick; where it finds something, each column is counted.
     calls = ["COUNT(*)", f"COUNT(CASE WHEN {tests} THEN 1 END)"]
     if session.dialect.overflow_is_error:
-        sizes = ", ".join(f"ABS({value})" for value, _ in pairs)
-        calls.append(f"MAX(CASE WHEN {tests} THEN GREATEST({sizes}) END)")
+        sizes = ", ".join(f"CASE WHEN {test} THEN ABS({value}) END" for value, test in pairs)
+        calls.append(f"MAX(GREATEST({sizes}))" if len(pairs) > 1 else f"MAX({sizes})")
     ((total, whole, *largest),) = session.rows(
         f"SELECT {', '.join(calls)} FROM {data.relation}", "counting missing values"
     )

@@ -17,7 +17,7 @@ from sqlkrp.engines.checks import check_columns, check_values
 from sqlkrp.engines.inputs import Input, Long, TableSource, read_input
 from sqlkrp.engines.samples import computed_in_place, sampled
 from sqlkrp.engines.session import Session, TableOrFile
-from sqlkrp.errors import ParameterError, TargetExistsError
+from sqlkrp.errors import LimitError, ParameterError, TargetExistsError
 from sqlkrp.files import require_other_file
 from sqlkrp.maps.base import name_list, real, whole
 from sqlkrp.maps.source import BOOLEAN, Source
@@ -107,7 +107,9 @@ class Database:
             self._require_free(full, [table, rows], view=view, replace=replace)
             # A view is read when its table may have changed, so it guards itself.
             statement = self._checked(query, data, guard=view)
-            require(features_table(statement, query, self._session.dialect), self._session.dialect)
+            if not view:
+                table_sizes = features_table(statement, query, self._session.dialect)
+                require(table_sizes, self._session.dialect)
             if view and statement.side_tables:
                 raise ParameterError(
                     "a view in the tables form would need side tables that stay: "
@@ -117,7 +119,8 @@ class Database:
                 count = self._session.create(full, statement.text, view=view, replace=replace)
             if view:
                 # A view that came to read itself can be created, but not read.
-                self._session.describe(self._session.relation(full), ".".join(full))
+                relation = self._session.relation(full)
+                self._session.rows(f"SELECT * FROM {relation} LIMIT 0", "reading the view")
             self._session.comment(full, f"sqlkrp map {fitted.digest_}", view=view)
         return Run(statement, count)
 
@@ -171,6 +174,11 @@ class Database:
         ``nulls="error"``. In the tables form its side tables stay, as temporary tables, until
         :meth:`close`.
         """
+        if not self._session.has_relations:
+            raise LimitError(
+                f"{self._session.dialect.name} has no lazy relations: create a view (view=True), "
+                "or take the SQL (to_sql)"
+            )
         _, query = self._query(fitted, table, keep, form, stage, output, long, rows)
         own = replace(query, token=f"{next(_relations)}_")
         statement = write(own, self._session.dialect)
@@ -281,11 +289,10 @@ class Database:
 
     def _require_other(self, target: tuple[tuple[str, ...], str], source: TableName) -> None:
         read = self._session.find(source)
-        is_view = read is not None and read[1] == "view"
-        bare = target[0][-1].lower()
-        if read == target or (
-            is_view and bare in self._session.reads(self._session.relation(source))
-        ):
+        below = self._session.reads(self._session.relation(source))
+        if read is not None and read[1] == "table":
+            below -= {read[0][-1].lower()}  # itself; the rest are parts of it
+        if read == target or target[0][-1].lower() in below:
             raise ParameterError(
                 f"{'.'.join(target[0])!r} is read by this: give the features another name"
             )

@@ -50,6 +50,7 @@ class DuckDB(Session):
     """A DuckDB connection that computes features."""
 
     dialect = dialect("duckdb")
+    has_relations = True
 
     def __init__(self, connection: Any, on_close: Callable[[], None] | None = None) -> None:
         self.connection = connection

@@ -67,7 +67,7 @@ def finite_value(session: Session, data: Input, column: str, dtype: str) -> tupl
     dialect = session.dialect
     truth = session.kind(data.types[column]) == BOOLEAN
     value = soft_cast(quote(column, dialect), dtype, dialect, boolean=truth)
-    return value, dialect.finite(value)
+    return value, dialect.finite(value, dtype)
 
 
 class TableSource:

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
+from psycopg.rows import tuple_row
 
 from sqlkrp.engines.session import Session, TableOrFile
-from sqlkrp.errors import ColumnError, EngineError, LimitError, ParameterError
+from sqlkrp.errors import ColumnError, EngineError, ParameterError
 from sqlkrp.files import own_number, write_whole
 from sqlkrp.maps.source import BOOLEAN, FLOAT32, NUMBER
 from sqlkrp.sql.dialects import dialect
@@ -30,8 +31,8 @@ __all__ = ["Postgres"]
 
 _NUMBERS = ("int2", "int4", "int8", "float8", "numeric")
 # Of the statement's transaction only. Compiling thousands of terms takes longer than it saves;
-# floats are written so that they read back as they were.
-_SETTINGS = {"jit": "off", "extra_float_digits": "1"}
+# floats are written so that they read back as they were; a backslash in a text is one.
+_SETTINGS = {"jit": "off", "extra_float_digits": "1", "standard_conforming_strings": "on"}
 # Rows of up to a page stay whole: by default, arrays of more than 2 KB are compressed and moved
 # out, which took longer than computing them.
 _STORAGE = "toast_tuple_target = 8160"
@@ -66,10 +67,11 @@ class Postgres(Session):
             raise ParameterError(
                 "memory_limit and threads are DuckDB's: a Postgres server has settings of its own"
             )
+        where = _where(url)
         try:
             connection = psycopg.connect(url, autocommit=True)
         except psycopg.Error as bad:
-            raise EngineError(f"cannot connect to {_spoken(url)}: {_in_short(bad)}") from bad
+            raise EngineError(f"cannot connect to {where}: {_in_short(bad)}") from bad
         return cls(connection, read_only=read_only, owned=True)
 
     @staticmethod
@@ -105,13 +107,14 @@ class Postgres(Session):
 
     def reads(self, relation: str) -> set[str]:
         rows = self._ask(
-            "WITH RECURSIVE used(oid) AS ("
-            " SELECT CAST(to_regclass(%s) AS oid) UNION"
-            " SELECT depends.refobjid FROM used"
-            " JOIN pg_rewrite ON pg_rewrite.ev_class = used.oid"
-            " JOIN pg_depend AS depends ON depends.objid = pg_rewrite.oid"
-            " AND depends.classid = 'pg_rewrite'::regclass"
-            " AND depends.refclassid = 'pg_class'::regclass)"
+            # Through the rules of views, and to the parts of partitioned tables.
+            "WITH RECURSIVE below(above, oid) AS ("
+            " SELECT ev_class, refobjid FROM pg_rewrite"
+            " JOIN pg_depend ON objid = pg_rewrite.oid AND classid = 'pg_rewrite'::regclass"
+            " AND refclassid = 'pg_class'::regclass"
+            " UNION SELECT inhparent, inhrelid FROM pg_inherits),"
+            " used(oid) AS (SELECT CAST(to_regclass(%s) AS oid) UNION"
+            " SELECT below.oid FROM used JOIN below ON below.above = used.oid)"
             " SELECT lower(relname) FROM used JOIN pg_class ON pg_class.oid = used.oid",
             [relation],
         )
@@ -119,9 +122,14 @@ class Postgres(Session):
 
     def full_name(self, table: TableName) -> tuple[str, ...]:
         parts = table_name(table, self.dialect)
+        ((schema, database),) = self._ask("SELECT current_schema(), current_database()")
+        if len(parts) > 3 or (len(parts) == 3 and parts[0] != database):
+            raise ParameterError(
+                f"{'.'.join(parts)!r} is in another database than {database!r}, to which this is "
+                "connected: connect to that one"
+            )
         if len(parts) > 1:
             return parts[-2:]
-        ((schema,),) = self._ask("SELECT current_schema()")
         if schema is None:
             raise EngineError(
                 f"Postgres has no schema to create {parts[0]!r} in: name one (schema.table)"
@@ -162,18 +170,19 @@ class Postgres(Session):
             table = np.array(cursor.fetchall(), dtype="float64").reshape(-1, len(found))
         return table[:, [found.index(name) for name in names]]
 
-    def lazily(self, sql: str) -> Any:
-        raise LimitError(
-            "Postgres has no lazy relations: create a view (view=True), or take the SQL (to_sql)"
-        )
-
     def sample(self, relation: str, columns: Sequence[str], count: int) -> str:
         listed = ", ".join(quote(name, self.dialect) for name in columns)
         return f"SELECT {listed} FROM {relation} ORDER BY RANDOM() LIMIT {count:d}"
 
     def _send(self, sql: str, values: Sequence[Any] | None = None) -> Any:
         # Not as a prepared statement: the tables it names may be others the next time.
-        return self.connection.execute(sql, values, prepare=False)
+        return self._cursor().execute(sql, values, prepare=False)
+
+    def _cursor(self) -> Any:
+        """A cursor of our own kind, whatever the user's connection makes of rows."""
+        if self.connection.pgconn.pipeline_status:
+            raise EngineError("the connection is in pipeline mode: leave it, and run this outside")
+        return psycopg.Cursor(self.connection, row_factory=tuple_row)
 
     def _run(self, sql: str, what: str) -> int:
         """Run a statement; how many rows it wrote."""
@@ -194,7 +203,8 @@ class Postgres(Session):
     def transaction(self) -> Iterator[None]:
         own = self.connection.info.transaction_status == TransactionStatus.IDLE
         with self._told("its transaction"), self.connection.transaction():
-            if own:
+            ((level,),) = self._send("SHOW transaction_isolation").fetchall()
+            if own and level.startswith("read"):
                 # So that what is checked is what is written.
                 self._send("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             with self._settings():
@@ -221,7 +231,7 @@ class Postgres(Session):
         ]
         with self._told(f"loading the side table {name}"), self._at_rest():
             self._send(create_side_table(name, columns, self.dialect, temporary=True))
-            with self.connection.cursor().copy(f"COPY pg_temp.{table} FROM STDIN") as copy:
+            with self._cursor().copy(f"COPY pg_temp.{table} FROM STDIN") as copy:
                 copy.write("".join("\t".join(row) + "\n" for row in zip(*lists, strict=True)))
             # The planner knows nothing of a new table otherwise, and may join it badly.
             self._send(f"ANALYZE pg_temp.{table}")
@@ -277,7 +287,7 @@ class Postgres(Session):
 
     def _copy(self, select: str, file: IO[bytes], named: str) -> int:
         options = "FORMAT csv, HEADER, ENCODING 'UTF8'"
-        with self._told(f"writing {named}"), self._at_rest(), self.connection.cursor() as cursor:
+        with self._told(f"writing {named}"), self._at_rest(), self._cursor() as cursor:
             with cursor.copy(f"COPY (\n{select}\n) TO STDOUT WITH ({options})") as copy:
                 for block in copy:
                     file.write(block)
@@ -302,7 +312,7 @@ class Postgres(Session):
 _CURES = {
     errors.NumericValueOutOfRange: (
         ": some sum or product leaves the range of its type, which Postgres refuses; draw the map "
-        "with scaling='standard' or 'unit' (--scaling), or with dtype='float64'"
+        "with scaling='standard' or 'unit' (--scaling)"
     ),
     errors.InsufficientPrivilege: (
         ": ask for the privilege; export and verify only need SELECT on the table"
@@ -322,14 +332,18 @@ def _in_short(bad: BaseException) -> str:
     return " ".join(told.split())[:300] or type(bad).__name__
 
 
-def _spoken(url: str) -> str:
-    """Where a URL leads, without its password."""
+def _where(url: str) -> str:
+    """Where a URL leads, without its password; an error that does not repeat it, either."""
     try:
-        parts = conninfo_to_dict(url)
+        host = conninfo_to_dict(url).get("host")
     except psycopg.Error:
-        return "Postgres"
-    where = f" at {parts['host']}" if parts.get("host") else ""
-    return f"Postgres{where}"
+        host = "@"
+    if host and "@" in str(host):
+        raise ParameterError(
+            "the postgresql:// URL cannot be read: write odd characters of names and passwords as "
+            "%XX (an @ is %40, a % is %25)"
+        ) from None
+    return f"Postgres at {host}" if host else "Postgres"
 
 
 def _name(table: TableName) -> str:

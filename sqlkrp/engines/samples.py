@@ -109,8 +109,9 @@ def _sparse_inputs(session: Session, query: Query, long: LongInput) -> NDArray[A
     key, feature = quote(long.row, dialect), quote(long.feature, dialect)
     name = dialect.cast.format(value=feature, type=dialect.text_type)
     ((count,),) = session.rows(f"SELECT COUNT(*) FROM {long.keys}", "reading the sample")
+    truth = long.value in (query.booleans or ())
     entries = session.rows(
-        f"SELECT keys.place, {name}, {_double(session, long.value)} "
+        f"SELECT keys.place, {name}, {_double(session, long.value, boolean=truth)} "
         f"FROM {query.relation} AS entries "
         f"JOIN (SELECT ROW_NUMBER() OVER () AS place, {key} AS row_key FROM {long.keys}) AS keys "
         f"ON keys.row_key = entries.{key}",

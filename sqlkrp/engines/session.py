@@ -52,7 +52,7 @@ class Session(ABC):
 
     @abstractmethod
     def reads(self, relation: str) -> set[str]:
-        """The bare names of the tables that a relation reads, through views, in lower case."""
+        """The bare names of what a relation reads, through views and as parts, in lower case."""
 
     @abstractmethod
     def full_name(self, table: TableName) -> tuple[str, ...]:
@@ -76,9 +76,12 @@ class Session(ABC):
     def columns(self, sql: str, names: Sequence[str], what: str) -> NDArray[Any]:
         """Some columns of a query as one array of doubles, NaN for NULL."""
 
-    @abstractmethod
+    has_relations = False
+    """Whether a query can be a lazy relation of the engine's own."""
+
     def lazily(self, sql: str) -> Any:
-        """A query as the engine's own lazy relation; LimitError where it has none."""
+        """A query as such a relation."""
+        raise NotImplementedError
 
     @abstractmethod
     def sample(self, relation: str, columns: Sequence[str], count: int) -> str:

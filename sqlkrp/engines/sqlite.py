@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqlkrp.engines.session import Session, TableOrFile
-from sqlkrp.errors import ColumnError, EngineError, LimitError, ParameterError
+from sqlkrp.errors import ColumnError, EngineError, ParameterError
 from sqlkrp.files import write_whole
 from sqlkrp.maps.source import BOOLEAN, NUMBER
 from sqlkrp.sql.dialects import dialect
@@ -31,6 +31,7 @@ __all__ = ["SQLite"]
 _NUMBERS = re.compile(r"INT|REAL|FLOA|DOUB|NUM|DEC", re.IGNORECASE)
 _TEXTS = re.compile(r"CHAR|CLOB|TEXT|BLOB|DATE|TIME", re.IGNORECASE)
 _ROWS_AT_ONCE = 1000
+_COLUMNS_AT_ONCE = 1000
 # Steps of the engine between two looks at signals.
 _STEPS = 100_000
 
@@ -90,7 +91,7 @@ class SQLite(Session):
 
     def describe(self, relation: str, name: str) -> dict[str, str]:
         try:
-            cursor = self.connection.execute(f"SELECT * FROM {relation} LIMIT 0")
+            cursor = self._send(f"SELECT * FROM {relation} LIMIT 0")
             columns = [column[0] for column in cursor.description]
             declared = self._declared_types(relation)
         except sqlite3.Error as bad:
@@ -99,25 +100,23 @@ class SQLite(Session):
         return types | self._found_types(relation, [one for one, kind in types.items() if not kind])
 
     def _declared_types(self, relation: str) -> dict[str, str]:
-        # A view of a view's column has its table's type, which only such a table tells.
-        *schema, name = table_name(relation)
+        parts = re.findall("`((?:[^`]|``)+)`", relation)  # as relation() wrote them
+        *schema, name = [part.replace("``", "`") for part in parts]
         places = ", ".join("?" for _ in (name, *schema))
-        rows = self.connection.execute(
-            f"SELECT name, type FROM pragma_table_info({places})", [name, *schema]
-        ).fetchall()
-        return dict(rows)
+        sql = f"SELECT name, type FROM pragma_table_info({places})"
+        return dict(self._send(sql, [name, *schema]).fetchall())
 
     def _found_types(self, relation: str, columns: Sequence[str]) -> dict[str, str]:
         """What columns hold that declare no type, such as a view's expressions."""
-        types = {}
-        for column in columns:
-            name = quote(column, self.dialect)
-            rows = self.rows(
-                f"SELECT DISTINCT TYPEOF({name}) FROM {relation} WHERE {name} IS NOT NULL",
-                f"a look at column {column!r}",
+        types: dict[str, str] = {}
+        for first in range(0, len(columns), _COLUMNS_AT_ONCE):
+            part = columns[first : first + _COLUMNS_AT_ONCE]
+            tests = [f"MAX(TYPEOF({quote(one, self.dialect)}) IN ('text', 'blob'))" for one in part]
+            (found,) = self.rows(
+                f"SELECT {', '.join(tests)} FROM {relation}", "a look at what columns hold"
             )
-            kinds = {kind for (kind,) in rows}
-            types[column] = "REAL" if kinds <= {"integer", "real"} else "TEXT"
+            pairs = zip(part, found, strict=True)
+            types |= {name: "TEXT" if holds_text else "REAL" for name, holds_text in pairs}
         return types
 
     def kind(self, type_name: str) -> str:
@@ -127,21 +126,19 @@ class SQLite(Session):
         return NUMBER if is_number else type_name
 
     def reads(self, relation: str) -> set[str]:
-        # The engine says which tables a statement reads when it is asked to authorise them.
-        read: set[str] = set()
-
-        def note(action: int, table: str | None, *others: Any) -> int:
-            if action == sqlite3.SQLITE_READ and table:
-                read.add(table.lower())
-            return sqlite3.SQLITE_OK
-
-        self.connection.set_authorizer(note)
-        try:
-            with _told("a look at what is read"):
-                self.connection.execute(f"EXPLAIN SELECT * FROM {relation}").close()
-        finally:
-            self.connection.set_authorizer(lambda *_: sqlite3.SQLITE_OK)
-        return read
+        # The plan opens tables and indexes by their database and root page.
+        with _told("a look at what is read"):
+            plan = self._send(f"EXPLAIN SELECT * FROM {relation}").fetchall()
+            opened = {(step[4], step[3]) for step in plan if step[1] == "OpenRead"}
+            databases = self._send("SELECT seq, name FROM pragma_database_list").fetchall()
+            return {
+                table.lower()
+                for place, name in databases
+                for page, table in self._send(
+                    f"SELECT rootpage, tbl_name FROM {quote(name, self.dialect)}.sqlite_master"
+                ).fetchall()
+                if (place, page) in opened
+            }
 
     def full_name(self, table: TableName) -> tuple[str, ...]:
         parts = table_name(table, self.dialect)
@@ -153,7 +150,7 @@ class SQLite(Session):
         places = [parts[-2]] if len(parts) > 1 else ["temp", "main"]
         for place in places:
             with _told(f"looking for {parts[-1]!r}"):
-                rows = self.connection.execute(
+                rows = self._send(
                     f"SELECT name, type FROM {quote(place, self.dialect)}.sqlite_master"
                     " WHERE type IN ('table', 'view') AND lower(name) = lower(?)",
                     [parts[-1]],
@@ -166,50 +163,53 @@ class SQLite(Session):
 
     def execute(self, sql: str, what: str) -> None:
         with _told(what), self._listening():
-            self.connection.execute(sql)
+            self._send(sql)
 
     def rows(self, sql: str, what: str) -> list[tuple[Any, ...]]:
         with _told(what), self._listening():
-            rows: list[tuple[Any, ...]] = self.connection.execute(sql).fetchall()
+            rows: list[tuple[Any, ...]] = self._send(sql).fetchall()
         return rows
 
     def columns(self, sql: str, names: Sequence[str], what: str) -> NDArray[Any]:
         with _told(what), self._listening():
-            cursor = self.connection.execute(sql)
+            cursor = self._send(sql)
             found = [column[0] for column in cursor.description]
             table = np.array(cursor.fetchall(), dtype="float64").reshape(-1, len(found))
         return table[:, [found.index(name) for name in names]]
-
-    def lazily(self, sql: str) -> Any:
-        raise LimitError(
-            "SQLite has no lazy relations: create a view (view=True), or take the SQL (to_sql)"
-        )
 
     def sample(self, relation: str, columns: Sequence[str], count: int) -> str:
         listed = ", ".join(quote(name, self.dialect) for name in columns)
         return f"SELECT {listed} FROM {relation} ORDER BY RANDOM() LIMIT {count:d}"
 
+    def _send(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        """Run a statement on a cursor of our own kind, whatever the user's makes of rows."""
+        cursor = self.connection.cursor(sqlite3.Cursor)
+        cursor.row_factory = None
+        return cursor.execute(sql, values)
+
     @contextlib.contextmanager
     def _listening(self) -> Iterator[None]:
-        """Hear a Ctrl-C, for which the engine would not stop before it is done."""
-        # A signal's handler runs when Python does, so now and then it must; what the handler
-        # raises there ends the statement, and is lost.
-        self.connection.set_progress_handler(lambda: 0, _STEPS)
+        """Hear a Ctrl-C, for which the engine would not stop before it is done; texts are texts."""
+        heard: list[BaseException] = []
+        texts, self.connection.text_factory = self.connection.text_factory, str
+        self.connection.set_progress_handler(_look_at_signals(heard).__next__, _STEPS)
         try:
             yield
-        except sqlite3.OperationalError as bad:
-            if str(bad) == "interrupted":
-                raise KeyboardInterrupt from bad
+        except sqlite3.OperationalError:
+            if heard:
+                raise heard[0] from None
             raise
         finally:
             self.connection.set_progress_handler(None, 0)
+            self.connection.text_factory = texts
 
     # --- writing ------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
         # Inside a transaction of the user's, a part of it.
-        inside = self.connection.in_transaction
+        with _told("a look at its transaction"):
+            inside = self.connection.in_transaction
         begin, end, undo = (
             ("SAVEPOINT sqlkrp", "RELEASE sqlkrp", "ROLLBACK TO sqlkrp; RELEASE sqlkrp")
             if inside
@@ -218,18 +218,18 @@ class SQLite(Session):
         self.execute(begin, "beginning")
         try:
             yield
+            self.execute(end, "committing")
         except BaseException:
             for statement in undo.split("; "):
                 with contextlib.suppress(sqlite3.Error):
-                    self.connection.execute(statement)
+                    self._send(statement)
             raise
-        self.execute(end, "committing")
 
     def load(self, name: str, columns: Table) -> None:
         self.drop_temporary(name)
         places = ", ".join("?" for _ in columns)
         with _told(f"loading the side table {name}"):
-            self.connection.execute(create_side_table(name, columns, self.dialect, temporary=True))
+            self._send(create_side_table(name, columns, self.dialect, temporary=True))
             self.connection.executemany(
                 f"INSERT INTO temp.{quote(name, self.dialect)} VALUES ({places})",
                 zip(*(array.tolist() for array in columns.values()), strict=True),
@@ -241,7 +241,7 @@ class SQLite(Session):
 
     def drop_temporary(self, name: str) -> None:
         with contextlib.suppress(sqlite3.Error):
-            self.connection.execute(f"DROP TABLE IF EXISTS temp.{quote(name, self.dialect)}")
+            self._send(f"DROP TABLE IF EXISTS temp.{quote(name, self.dialect)}")
 
     def create(self, into: TableName, select: str, *, view: bool, replace: bool) -> int | None:
         kind = "VIEW" if view else "TABLE"
@@ -281,7 +281,7 @@ class SQLite(Session):
     def _write_csv(self, select: str, file: TextIO, named: str) -> int:
         count = 0
         with _told(f"writing {named}"), self._listening():
-            cursor = self.connection.execute(select)
+            cursor = self._send(select)
             rows_of_text = csv.writer(file, lineterminator="\n")
             rows_of_text.writerow([column[0] for column in cursor.description])
             while rows := cursor.fetchmany(_ROWS_AT_ONCE):
@@ -289,6 +289,21 @@ class SQLite(Session):
                 count += len(rows)
         file.flush()
         return count
+
+
+def _look_at_signals(heard: list[BaseException]) -> Iterator[int]:
+    """What the engine asks now and then: 0, or 1 to stop as a signal's handler raised something.
+
+    A generator, as a handler runs as soon as Python does, and here that is inside of the try.
+    """
+    while True:
+        try:
+            yield 0
+        except GeneratorExit:
+            return
+        except BaseException as stop:
+            heard.append(stop)
+            yield 1
 
 
 @contextlib.contextmanager

@@ -282,6 +282,8 @@ def match_spelling(wanted: Iterable[str], present: Iterable[str]) -> dict[str, s
         if not near:
             match_columns([name], names, where="the columns named")
         found[name] = near[0]
+    if len(set(found.values())) < len(found):
+        raise ColumnError(f"some of {list(found)!r} are one column of those named: {names!r}")
     return found
 
 

@@ -71,6 +71,8 @@ _POSTGRES = Dialect(
     sqlglot="postgres",
     executed=True,
     max_identifier_bytes=63,
+    # What a backslash in a plain text means depends on a setting.
+    backslash_text="E'",
     # A bare 1e0 is NUMERIC here, so every number is cast. There is no cast that gives NULL.
     boolean_cast="CAST(CAST({value} AS INTEGER) AS {type})",
     overflow_is_error=True,
@@ -105,13 +107,16 @@ _SQLITE = Dialect(
     name="sqlite",
     sqlglot="sqlite",
     executed=True,
+    # In double quotes a name that is no column would be a text.
+    quote="`",
+    name_escapes=_BACKTICK_DOUBLED,
     ignores_case=True,
     folds="",
     float_types=facts(float32="REAL", float64="REAL"),
     literals=facts(float32="{number}", float64="{number}"),
     soft_cast=_IF_NUMBER,
     boolean_cast=_IF_NUMBER,
-    is_finite="ABS({value}) <= 1.7976931348623157e308",
+    is_finite="ABS({value}) <= {largest}",
     # A path that is none is an error that repeats it.
     raise_error=(
         "CAST(JSON_EXTRACT('{{}}', {message} || COALESCE(SUBSTR({value}, 1, 0), '')) AS {type})"
@@ -124,8 +129,7 @@ _SQLITE = Dialect(
     limits=Limits(
         select_columns=2000,
         table_columns=2000,
-        depth=90,
-        nested_selects=29,
+        parser_stack=93,
         text_bytes=1_000_000_000,
     ),
     side_table_types=facts(
@@ -156,9 +160,17 @@ _DATAFUSION = Dialect(
     side_table_types=facts(
         int8="SMALLINT", int32="INTEGER", float32="REAL", float64="DOUBLE", object="VARCHAR"
     ),
+    # With the table's own types: it would take names such as 007 for numbers.
     load_file=facts(
-        csv="INSERT INTO {table} SELECT * FROM {file};",
-        parquet="INSERT INTO {table} SELECT * FROM {file};",
+        csv=(
+            "CREATE EXTERNAL TABLE sqlkrp_load ({columns}) STORED AS CSV LOCATION {file} "
+            "OPTIONS ('format.has_header' 'true', 'format.newlines_in_values' 'true');\n"
+            "INSERT INTO {table} SELECT * FROM sqlkrp_load;\nDROP TABLE sqlkrp_load;"
+        ),
+        parquet=(
+            "CREATE EXTERNAL TABLE sqlkrp_load STORED AS PARQUET LOCATION {file};\n"
+            "INSERT INTO {table} SELECT * FROM sqlkrp_load;\nDROP TABLE sqlkrp_load;"
+        ),
     ),
 )
 
@@ -195,7 +207,8 @@ _CLICKHOUSE = Dialect(
     # Without these, an unmatched outer join gives 0, and a column named as one of our aliases is
     # taken for that.
     settings="SETTINGS join_use_nulls = 1, prefer_column_name_to_alias = 1",
-    limits=Limits(depth=900, nested_selects=99, text_bytes=262_144, nodes=50_000),
+    # It counts lists of arguments as well: 50,000 of its elements are 36,000 of ours, or more.
+    limits=Limits(depth=900, nested_selects=99, text_bytes=262_144, nodes=35_000),
     side_table_types=facts(
         int8="Int8", int32="Int32", float32="Float32", float64="Float64", object="String"
     ),
@@ -327,7 +340,7 @@ _REDSHIFT = Dialect(
     ignores_case=True,
     max_identifier_bytes=127,
     # As a text: a number of so many digits may be read as a DECIMAL.
-    is_finite="ABS({value}) <= CAST('1.7976931348623157e308' AS {double})",
+    is_finite="ABS({value}) <= CAST('{largest}' AS {double})",
     overflow_is_error=True,
     text_type="VARCHAR(65535)",  # else it is one of 256
     limits=Limits(select_columns=1600, table_columns=1600, text_bytes=16_000_000),

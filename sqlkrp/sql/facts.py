@@ -15,6 +15,10 @@ def facts(**items: str) -> Mapping[str, str]:
     return MappingProxyType(items)
 
 
+# In an engine that only has doubles, a number that is none in single precision is missing, too.
+_LARGEST = {"float32": "3.4028234663852886e38", "float64": "1.7976931348623157e308"}
+
+
 def _default(items: dict[str, str]) -> Any:
     return field(default_factory=lambda: MappingProxyType(items))
 
@@ -31,6 +35,8 @@ class Limits:
     depth: int | None = None
     """Parentheses inside each other."""
     nested_selects: int | None = None
+    parser_stack: int | None = None
+    """Parentheses, and six for each SELECT in another, where the parser has one stack for both."""
     text_bytes: int | None = None
     nodes: int | None = None
     """Names, numbers and operators."""
@@ -78,6 +84,8 @@ class Dialect:
     """What is written for a character inside them."""
     text_escapes: Mapping[str, str] = _default({"'": "''"})
     """The same inside a text."""
+    backslash_text: str = ""
+    """What a text that holds a backslash begins with, where it then has escapes of its own."""
     ignores_case: bool = False
     """Whether two quoted names that differ only in case are one name."""
     folds: str = "lower"
@@ -102,7 +110,7 @@ class Dialect:
     """A cast that, where there is such, gives NULL for a value that does not fit."""
     boolean_cast: str = "CAST(CASE WHEN {value} THEN 1 WHEN NOT {value} THEN 0 END AS {type})"
     """A truth value as 0 or 1."""
-    is_finite: str = "ABS({value}) <= CAST(1.7976931348623157e308 AS {double})"
+    is_finite: str = "ABS({value}) <= CAST({largest} AS {double})"
     """True for a number, false or NULL for NaN, an infinity and NULL."""
     overflow_is_error: bool = False
     """Whether a float that grows too large, or shrinks to nothing, ends the statement."""
@@ -159,9 +167,11 @@ class Dialect:
     )
     """What fills a side table from a file, for each format."""
 
-    def finite(self, value: str) -> str:
-        """The test that a value is a number."""
-        return self.is_finite.format(value=value, double=self.float_types["float64"])
+    def finite(self, value: str, dtype: str) -> str:
+        """The test that a value is a number of this NumPy dtype."""
+        return self.is_finite.format(
+            value=value, largest=_LARGEST[dtype], double=self.float_types["float64"]
+        )
 
     def error(self, message: str, value: str, type_name: str) -> str:
         """An expression that stops the statement; ``message`` is a literal."""

@@ -95,6 +95,8 @@ def text(value: str, dialect: Dialect) -> str:
     """A text literal."""
     if "\0" in value or not _is_unicode(value):
         raise ParameterError(f"{value!r} holds a character that SQL text cannot hold")
+    if dialect.backslash_text and "\\" in value:
+        return dialect.backslash_text + _escaped(value, {"\\": "\\\\", "'": "''"}) + "'"
     return "'" + _escaped(value, dialect.text_escapes) + "'"
 
 

@@ -61,6 +61,9 @@ def checks(
         Check("entries in a SELECT", widest, limits.select_columns, slimmer),
         Check("parentheses inside each other", depth, limits.depth, shorter),
         Check("SELECTs inside each other", nested, limits.nested_selects, shorter),
+        Check(
+            "places of the parser's stack", depth + 6 * (nested - 1), limits.parser_stack, shorter
+        ),
         Check("items of an array", items, limits.array_items, fewer),
         Check("bytes", len(text.encode()), limits.text_bytes, (*narrow, *shorter)),
         Check("names, numbers and operators", _nodes(bare), limits.nodes, (*narrow, *shorter)),
@@ -74,8 +77,8 @@ def table_checks(
     limits = dialect.limits
     cures = (*(("output=array",) if dialect.array else ()), "fewer components")
     columns = n_kept + n_features
-    # A row has a header of 24 bytes; a column that is kept takes at least eight.
-    row = 24 + 8 * n_kept + number_bytes * n_features if output == "columns" else 0
+    # With a header of 24 bytes; what kept columns take, only the engine knows.
+    row = 24 + number_bytes * n_features if output == "columns" else 0
     return [
         Check("columns in a table", columns, limits.table_columns, cures),
         Check("bytes in a row of a table", row, limits.row_bytes, cures),

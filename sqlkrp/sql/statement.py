@@ -112,8 +112,12 @@ class Preflight:
     @property
     def problems(self) -> list[str]:
         """What is over a limit, and what to change; each a line."""
-        found = [*self.checks, *self.table_checks]
-        return [check.problem(self.dialect) for check in found if not check.ok]
+        return [check.problem(self.dialect) for check in self.checks if not check.ok]
+
+    @property
+    def table_problems(self) -> list[str]:
+        """The same, of a table of its rows."""
+        return [check.problem(self.dialect) for check in self.table_checks if not check.ok]
 
 
 def preflight(query: Query, dialect: Dialect) -> Preflight:

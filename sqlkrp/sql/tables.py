@@ -30,7 +30,13 @@ from sqlkrp.stages import (
     WeightedSums,
 )
 
-__all__ = ["LongInput", "create_side_table", "side_tables", "tables_select"]
+__all__ = [
+    "LongInput",
+    "create_side_table",
+    "load_side_table",
+    "side_tables",
+    "tables_select",
+]
 
 
 @dataclass(frozen=True)
@@ -64,10 +70,21 @@ def create_side_table(
     name: str, columns: Table, dialect: Dialect, *, temporary: bool = False
 ) -> str:
     """The CREATE TABLE statement of a side table."""
-    types = dialect.side_table_types
-    shape = ", ".join(f"{column} {types[array.dtype.name]}" for column, array in columns.items())
     kind = "TEMPORARY TABLE" if temporary else "TABLE"
+    shape = _shape(columns, dialect)
     return dialect.create_table.format(kind=kind, table=quote(name, dialect), columns=shape)
+
+
+def load_side_table(name: str, columns: Table, file: str, format: str, dialect: Dialect) -> str:
+    """The statements that fill a side table from a file."""
+    return dialect.load_file[format].format(
+        table=quote(name, dialect), file=text(file, dialect), columns=_shape(columns, dialect)
+    )
+
+
+def _shape(columns: Table, dialect: Dialect) -> str:
+    types = dialect.side_table_types
+    return ", ".join(f"{column} {types[array.dtype.name]}" for column, array in columns.items())
 
 
 def tables_select(
@@ -93,7 +110,7 @@ def tables_select(
         _dense_entries(chain, program.prepare, relation, keep, booleans)
     else:
         _require_zero_stays_zero(program.prepare)
-        _sparse_entries(chain, relation, long, keep)
+        _sparse_entries(chain, relation, long, keep, booleans)
     _prepare(chain, program.prepare, guard)
     for position, stage in enumerate(program.stages[1:], start=1):
         _STEPS[type(stage)](chain, stage, position)
@@ -247,7 +264,13 @@ def _unpivot(how: Unpivot, inputs: Sequence[str], source: str) -> str:
     return "\nUNION ALL\n".join(f"SELECT * FROM (\n{query}\n) part" for query in queries)
 
 
-def _sparse_entries(chain: _Chain, relation: str, long: LongInput, keep: Sequence[str]) -> None:
+def _sparse_entries(
+    chain: _Chain,
+    relation: str,
+    long: LongInput,
+    keep: Sequence[str],
+    booleans: Collection[str],
+) -> None:
     dialect = chain.dialect
     if long.keys is None:
         key = {"key": quote(long.row, dialect)}
@@ -265,7 +288,7 @@ def _sparse_entries(chain: _Chain, relation: str, long: LongInput, keep: Sequenc
         for role, name in (("key", long.row), ("name", long.feature), ("value", long.value))
     }
     name = dialect.cast.format(value=entry["name"], type=dialect.text_type)
-    value = chain.entry(entry["value"], boolean=False)
+    value = chain.entry(entry["value"], boolean=long.value in booleans)
     chain.current = chain.add(
         "entries",
         "match_entries",
@@ -293,7 +316,7 @@ def _prepare(chain: _Chain, prepare: Prepare, guard: bool) -> None:
     else:
         missing = soft_cast("NULL", "float64", chain.dialect)
     columns = {"columns": chain.side[0, "columns"]}
-    finite = chain.dialect.finite("inputs.value")
+    finite = chain.dialect.finite("inputs.value", prepare.dtype)
     chain.then("prepared", "prepare", columns, {"finite": finite, "missing": missing})
     if prepare.nulls == "propagate":
         rows = {"source": chain.source, "inputs": chain.current}

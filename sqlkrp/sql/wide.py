@@ -171,7 +171,7 @@ def _prepare(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
             for column, name in zip(columns, stage.columns, strict=True)
         ]
         values = writer.named(soft, "x")
-        finite = [dialect.finite(value) for value in values]
+        finite = [dialect.finite(value, stage.dtype) for value in values]
         if stage.nulls == "propagate":
             complete = f"CASE WHEN {balanced(finite, ' AND ')} THEN 1 ELSE 0 END"
             inputs = {f"x{i}": value for i, value in enumerate(values)}
