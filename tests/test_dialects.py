@@ -3,6 +3,8 @@
 import dataclasses
 import re
 
+import datafusion
+import duckdb
 import pglast
 import pytest
 from sqlfluff.core import FluffConfig, Linter
@@ -183,7 +185,8 @@ def test_side_tables_come_with_ddl_and_how_to_load_them(name, tmp_path):
 
 def test_names_and_texts_of_each_dialect():
     for name, quoted, literal in (
-        ("postgres", '"a""b`c\\d"', "'it''s \\'"),
+        ("postgres", '"a""b`c\\d"', "E'it''s \\\\'"),
+        ("sqlite", '`a"b``c\\d`', "'it''s \\'"),
         ("mysql", '`a"b``c\\d`', "'it''s \\\\'"),
         ("bigquery", '`a"b\\`c\\\\d`', "'it\\'s \\\\'"),
         ("clickhouse", '"a""b`c\\\\d"', "'it''s \\\\'"),
@@ -277,11 +280,12 @@ def test_auto_takes_the_tables_where_wide_is_too_much():
 def test_a_table_of_too_many_or_too_long_columns_is_foreseen():
     krp = sqlkrp.KRP(2, 1018, n_terms=1, random_state=0).fit(["a", "b"])
     # Measured on a server: 1,017 doubles are a row, 1,018 are not.
-    (problem,) = preflight(krp, "postgres").problems
+    assert preflight(krp, "postgres").problems == []
+    (problem,) = preflight(krp, "postgres").table_problems
     assert "8,160 bytes in a row of a table, and this statement has 8,168" in problem
-    assert preflight(krp, "postgres", output="array").problems == []
+    assert preflight(krp, "postgres", output="array").table_problems == []
     fits = sqlkrp.KRP(2, 1017, n_terms=1, random_state=0).fit(["a", "b"])
-    assert preflight(fits, "postgres").problems == []
+    assert preflight(fits, "postgres").table_problems == []
 
 
 def test_what_does_not_fit_a_select_goes_on_in_an_array():
@@ -306,6 +310,11 @@ def test_names_and_texts_do_not_count_as_parentheses():
         assert [check.found for check in found[1:3]] == [1, 1], name
 
 
+def test_two_columns_are_not_spelt_as_one():
+    with pytest.raises(ColumnError, match="one column of those named"):
+        sqlkrp.KRP(2, 3).fit(["a", "A"]).renamed(["A"])
+
+
 def test_columns_may_be_spelt_as_the_warehouse_spells_them():
     krp = sqlkrp.KRP(2, 3, random_state=0).fit(["height", "Width"])
     upper = krp.renamed(["ID", "HEIGHT", "WIDTH"])
@@ -320,3 +329,27 @@ def test_columns_may_be_spelt_as_the_warehouse_spells_them():
         krp.renamed(["WIDTH", "width", "height"])
     with pytest.raises(ColumnError, match="'height' is not in the columns named"):
         krp.renamed(["Width", "heigth"])
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+@pytest.mark.parametrize("name", ["duckdb", "datafusion"])
+def test_load_sql_loads_names_as_they_are(name, format, tmp_path, monkeypatch):
+    """Names that look like numbers, and odd ones: as the printed script loads them."""
+    names = ["007", "1.50", "2020", "TRUE", 'a"b', "x,y", "c\nd"]
+    krp = sqlkrp.KRP(2, 3, n_terms=1, random_state=0).fit(names)
+    krp.save_tables(tmp_path / "side", dialect=name, format=format)
+    script = (tmp_path / "side" / "load.sql").read_text()
+    monkeypatch.chdir(tmp_path / "side")
+    side = next(full for full in krp.statement("t", form="tables").side_tables if "columns" in full)
+    if name == "duckdb":
+        with duckdb.connect() as connection:
+            connection.execute(script)
+            found = connection.execute(f'SELECT name FROM "{side}" ORDER BY feature').fetchall()
+    else:
+        context = datafusion.SessionContext()
+        for statement in re.sub(r"--[^\n]*", "", script).split(";"):
+            if statement.strip():
+                context.sql(statement).collect()
+        table = context.sql(f'SELECT name FROM "{side}" ORDER BY feature').to_arrow_table()
+        found = [(one,) for one in table["name"].to_pylist()]
+    assert [row[0] for row in found] == names

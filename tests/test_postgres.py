@@ -500,3 +500,105 @@ def test_a_read_replica_exports_and_verifies(mortal, tmp_path, krp):
         assert db.export(krp, "t", tmp_path / "f.csv").rows == 10
         with pytest.raises(EngineError, match="nothing can be created"):
             db.create(krp, "t", "f")
+
+
+# --- what was wrong once ---------------------------------------------------------------------
+
+
+def test_names_get_out_of_no_text_whatever_backslashes_mean(stored):
+    stored.execute("SET escape_string_warning = off; SET standard_conforming_strings = off")
+    stored.execute("CREATE VIEW v AS SELECT 1 AS alive")
+    hostile = [
+        "\\')AS real)END x0,1 x1 FROM(SELECT 1 x0)s)s)s;DROP VIEW v;/*",
+        "*/SELECT FROM(SELECT FROM(SELECT--",
+    ]
+    columns = ", ".join('"' + name.replace('"', '""') + '" REAL' for name in hostile)
+    stored.execute(f"CREATE TABLE inj ({columns}); INSERT INTO inj VALUES (1, 2)")
+    krp = sqlkrp.KRP(1, 1, n_terms=1, n_hyperplanes=1, random_state=0).fit(hostile)
+    sqlkrp.connect(stored).create(krp, "inj", "x", view=True)
+    assert len(stored.execute("SELECT * FROM x").fetchall()) == 1
+    stored.execute(krp.to_sql("inj", dialect="postgres"))
+    assert stored.execute("SELECT * FROM v").fetchall() == [(1,)]
+
+
+def test_a_part_of_the_source_is_not_replaced(stored, krp):
+    columns = ", ".join(f"{name} DOUBLE PRECISION" for name in COLUMNS)
+    stored.execute(
+        f"CREATE TABLE p ({columns}) PARTITION BY RANGE (c0);"
+        "CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (-100) TO (100);"
+        f"INSERT INTO p SELECT {', '.join(COLUMNS)} FROM t; CREATE VIEW over AS SELECT * FROM p"
+    )
+    db = sqlkrp.connect(stored)
+    for table in ("p", "over"):
+        with pytest.raises(ParameterError, match="is read by this"):
+            db.create(krp, table, "p1", replace=True)
+    assert stored.execute("SELECT COUNT(*) FROM p").fetchone() == (40,)
+    assert db.create(krp, "p", "f").rows == 40
+
+
+@pytest.mark.parametrize("factory", ["dict_row", "namedtuple_row", "scalar_row"])
+def test_the_user_s_way_with_rows_is_the_user_s(postgres_url, factory, krp):
+    make = getattr(psycopg.rows, factory)
+    with psycopg.connect(postgres_url, row_factory=make, cursor_factory=psycopg.RawCursor) as own:
+        with psycopg.connect(postgres_url, autocommit=True) as other:
+            store(other, FRAME)
+        db = sqlkrp.connect(own)
+        scaled = sqlkrp.KRP(2, 3, scaling="standard", random_state=0).fit(db.source("t"))
+        for form in FORMS:
+            assert db.create(scaled, "t", f"f_{form}", form=form).rows == 40
+            assert db.verify(krp, "t", form=form).ok
+        assert own.row_factory is make
+
+
+def test_in_pipeline_mode_it_says_so(stored, krp):
+    with stored.pipeline(), pytest.raises(EngineError, match="pipeline mode: leave it"):
+        sqlkrp.connect(stored).verify(krp, "t")
+
+
+def test_a_view_may_have_longer_rows_than_a_table(db, krp, stored):
+    many = sqlkrp.KRP(2, 1100, n_terms=1, random_state=0).fit(COLUMNS)
+    db.create(many, "t", "v", view=True)
+    assert len(stored.execute("SELECT * FROM v LIMIT 1").fetchone()) == 1100
+
+
+def test_truth_values_as_sparse_values(db, stored):
+    stored.execute(
+        "CREATE TABLE e AS SELECT 1 AS r, 'c0' AS f, true AS v UNION SELECT 2, 'c1', false"
+    )
+    krp = sqlkrp.KRP(2, 3, random_state=0).fit(["c0", "c1"])
+    assert db.verify(krp, "e", long=("r", "f", "v")).ok
+
+
+def test_another_database_is_not_this_one(db, krp, stored):
+    with pytest.raises(ParameterError, match="in another database than 'postgres'"):
+        db.create(krp, "t", "elsewhere.public.f")
+    schema = stored.execute("SELECT current_schema()").fetchone()[0]
+    assert db.create(krp, "t", f"postgres.{schema}.f").rows == 40
+
+
+@pytest.mark.parametrize("password", ["hunter2%x", "se@cret"])
+def test_no_message_repeats_a_password(password):
+    with pytest.raises(ParameterError, match="%XX") as error:
+        sqlkrp.connect(f"postgresql://me:{password}@nowhere/db")
+    assert "hunter2" not in str(error.value)
+    assert "cret" not in str(error.value)
+    with pytest.raises(ParameterError, match="by a URL"):
+        sqlkrp.connect("host=nowhere password=hunter2")
+
+
+def test_a_stricter_isolation_is_kept(stored, krp):
+    stored.execute("SET default_transaction_isolation = 'serializable'")
+    stored.execute(
+        "CREATE VIEW s AS SELECT t.*, current_setting('transaction_isolation') AS i FROM t"
+    )
+    sqlkrp.connect(stored).create(krp, "s", "f", keep=["i"])
+    assert stored.execute("SELECT DISTINCT i FROM f").fetchall() == [("serializable",)]
+
+
+def test_the_range_is_seen_in_incomplete_rows_and_sparse_input(db, stored):
+    store(stored, pd.DataFrame({"a": [1e200, 1.0], "b": [np.nan, 1.0]}), "holes")
+    store(stored, pd.DataFrame({"r": [1], "f": ["a"], "v": [1e200]}).astype({"f": object}), "e")
+    krp = sqlkrp.KRP(2, 3, nulls="zero", s=1, n_terms=1, random_state=0).fit(["a", "b"])
+    for options in ({"table": "holes"}, {"table": "e", "long": ("r", "f", "v")}):
+        with pytest.warns(RangeWarning), pytest.raises(EngineError, match="leaves the range"):
+            db.create(krp, into="f", **options)

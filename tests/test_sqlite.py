@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -326,3 +327,127 @@ def test_what_is_stopped_half_way_leaves_nothing(path, tmp_path, act, number, st
     with sqlite3.connect(path) as connection:
         assert objects(connection) == (["big", "f", "t"] if act == "run" else ["big", "t"])
     connection.close()
+
+
+# --- what was wrong once ---------------------------------------------------------------------
+
+
+def test_a_commit_that_fails_leaves_no_transaction_open(path, krp):
+    reader, writer = sqlite3.connect(path), sqlite3.connect(path, timeout=0)
+    pending = reader.execute("SELECT * FROM t")
+    pending.fetchone()
+    db = sqlkrp.connect(writer)
+    with pytest.raises(EngineError, match="locked"):
+        db.create(krp, "t", "f")
+    assert not writer.in_transaction
+    pending.close()
+    reader.close()
+    assert db.create(krp, "t", "g").rows == 40
+    writer.close()
+    again = sqlite3.connect(path)
+    assert objects(again) == ["g", "t"]
+    again.close()
+
+
+def test_a_name_that_is_no_column_is_an_error_and_not_a_text(stored):
+    krp = sqlkrp.KRP(2, 3, nulls="zero", random_state=0).fit(["c0", "nope"])
+    for stage in ("features", "projection"):
+        with pytest.raises(sqlite3.OperationalError, match="no such column"):
+            stored.execute(krp.to_sql("t", dialect="sqlite", stage=stage))
+
+
+def test_the_user_s_ways_are_the_user_s(stored, krp):
+    def as_dict(cursor, row):
+        return {column[0]: value for column, value in zip(cursor.description, row, strict=True)}
+
+    def guard(action, table, *others):
+        return sqlite3.SQLITE_DENY if table == "secret" else sqlite3.SQLITE_OK
+
+    stored.execute("CREATE TABLE secret AS SELECT 1 AS a")
+    stored.row_factory, stored.text_factory = as_dict, bytes
+    stored.set_authorizer(guard)
+    db = sqlkrp.connect(stored)
+    scaled = sqlkrp.KRP(2, 3, scaling="standard", random_state=0).fit(db.source("t"))
+    for form in FORMS:
+        db.create(scaled, "t", "f", form=form, replace=True)
+        assert db.verify(krp, "t", form=form).ok
+    assert (stored.row_factory, stored.text_factory) == (as_dict, bytes)
+    with pytest.raises(sqlite3.DatabaseError, match="prohibited"):
+        stored.execute("SELECT * FROM secret")
+
+
+def test_only_a_signal_is_taken_for_a_signal(stored, krp):
+    threading.Timer(0.3, stored.interrupt).start()
+    columns = ", ".join(f"abs(random() % 1000) / 8.0 AS c{i}" for i in range(6))
+    slow = (
+        "CREATE VIEW slow AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE"
+        f" i < 50000000) SELECT {columns} FROM n"
+    )
+    stored.execute(slow)
+    with pytest.raises(EngineError, match="interrupted"):
+        sqlkrp.connect(stored).create(krp, "slow", "f")
+
+    def ring(number, frame):
+        raise TimeoutError("too long")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        with pytest.raises(TimeoutError, match="too long"):
+            sqlkrp.connect(stored).create(krp, "slow", "f")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert objects(stored) == ["slow", "t"]
+
+
+def test_the_parser_s_stack_is_foreseen(db, stored):
+    names = [f"c{i}" for i in range(500)]
+    store(stored, dyadic(3, 500, names=names), "broad")
+    krp = sqlkrp.KRP(
+        2, 6, n_terms=2, pool="hadamard", block_size=512, scaling="unit", random_state=0
+    )
+    krp.fit(names)
+    with pytest.raises(LimitError, match="places of the parser's stack"):
+        db.create(krp, "broad", "f", form="wide")
+    assert db.verify(krp, "broad").form == "tables"
+
+
+@pytest.mark.parametrize("nulls", ["error", "zero", "propagate"])
+def test_what_is_no_number_in_single_precision_is_missing(db, stored, nulls):
+    stored.execute("CREATE TABLE huge (a REAL, b REAL)")
+    stored.execute("INSERT INTO huge VALUES (1e300, 1), (2, 3)")
+    krp = sqlkrp.KRP(2, 3, dtype="float32", nulls=nulls, n_terms=1, random_state=0).fit(["a", "b"])
+    for form in FORMS:
+        if nulls == "error":
+            with pytest.raises(MissingValueError):
+                db.verify(krp, "huge", form=form)
+        else:
+            assert db.verify(krp, "huge", form=form).ok
+
+
+def test_what_cannot_be_lazy_leaves_nothing(db, krp, stored):
+    with pytest.raises(LimitError, match="no lazy relations"):
+        db.relation(krp, "t", form="tables")
+    assert objects(stored) == ["t"]
+    assert not stored.in_transaction
+
+
+def test_subclasses_are_connections_and_closed_ones_are_said(path, krp):
+    class Own(sqlite3.Connection):
+        pass
+
+    own = sqlite3.connect(path, factory=Own)
+    db = sqlkrp.connect(own)
+    assert db.verify(krp, "t").ok
+    own.close()
+    with pytest.raises((EngineError, ColumnError), match="closed"):
+        db.create(krp, "t", "f")
+
+
+def test_any_sqlite_file_is_a_source(run_cli, path, tmp_path):
+    (tmp_path / "data.s3db").write_bytes(path.read_bytes())
+    assert (
+        "6 used"
+        in run_cli("draw", "data.s3db", "--table", "t", "--exclude", "id", "-o", "m.json").stdout
+    )

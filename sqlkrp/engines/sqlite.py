@@ -91,9 +91,10 @@ class SQLite(Session):
 
     def describe(self, relation: str, name: str) -> dict[str, str]:
         try:
-            cursor = self._send(f"SELECT * FROM {relation} LIMIT 0")
-            columns = [column[0] for column in cursor.description]
-            declared = self._declared_types(relation)
+            with self._listening():
+                cursor = self._send(f"SELECT * FROM {relation} LIMIT 0")
+                columns = [column[0] for column in cursor.description]
+                declared = self._declared_types(relation)
         except sqlite3.Error as bad:
             raise ColumnError(f"cannot read {name}: {bad}") from bad
         types = {column: declared.get(column, "") for column in columns}
@@ -127,7 +128,7 @@ class SQLite(Session):
 
     def reads(self, relation: str) -> set[str]:
         # The plan opens tables and indexes by their database and root page.
-        with _told("a look at what is read"):
+        with _told("a look at what is read"), self._listening():
             plan = self._send(f"EXPLAIN SELECT * FROM {relation}").fetchall()
             opened = {(step[4], step[3]) for step in plan if step[1] == "OpenRead"}
             databases = self._send("SELECT seq, name FROM pragma_database_list").fetchall()
@@ -149,7 +150,7 @@ class SQLite(Session):
         # An unqualified name is that of a temporary table first, as for SQLite itself.
         places = [parts[-2]] if len(parts) > 1 else ["temp", "main"]
         for place in places:
-            with _told(f"looking for {parts[-1]!r}"):
+            with _told(f"looking for {parts[-1]!r}"), self._listening():
                 rows = self._send(
                     f"SELECT name, type FROM {quote(place, self.dialect)}.sqlite_master"
                     " WHERE type IN ('table', 'view') AND lower(name) = lower(?)",
