@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -131,16 +132,18 @@ class KRP(Map):
         return constant
 
     def draw(self, n_inputs: int, rng: np.random.Generator) -> list[Stage]:
-        projection, products, variance = _POOLS[self.pool](self, n_inputs, rng)
-        # The variance of a hyperplane's entries, 1/t, 1/k and gamma: all delayed to here.
+        draw, variance_of = _POOLS[self.pool]
+        # The variance of a hyperplane's entries, 1/t, 1/k and gamma: all delayed to the end.
+        factor = variance_of(self, n_inputs) * self.gamma
         delayed = math.sqrt(self.n_terms * self.n_components)
-        logarithm = math.log(variance * self.gamma) * self.degree / 2 - math.log(delayed)
+        logarithm = math.log(factor) * self.degree / 2 - math.log(delayed)
         if abs(logarithm) > math.log(_LARGEST):
             raise ParameterError(
                 f"gamma={self.gamma!r} to the power degree/2={self.degree / 2:g} leaves the range "
                 "of numbers: use a gamma nearer to 1, or a smaller degree"
             )
-        scale = (variance * self.gamma) ** (self.degree / 2) / delayed
+        projection, products = draw(self, n_inputs, rng)
+        scale = factor ** (self.degree / 2) / delayed
         return [projection, products, Scale(n_inputs=products.n_outputs, constant=scale)]
 
     @property
@@ -166,17 +169,17 @@ class KRP(Map):
         plus = np.ones((self.n_components, self.n_terms), dtype=np.int8)
         return SumOfProducts(n_inputs=n_hyperplanes, factors=factors, sign=plus)
 
-    def _achlioptas(self, d: int, rng: np.random.Generator) -> tuple[Stage, Stage, float]:
+    def _achlioptas(self, d: int, rng: np.random.Generator) -> tuple[Stage, Stage]:
         p = self._iid_hyperplanes()
         table = pools.draw_achlioptas(rng, p, d, float(self.s))
-        return SignedSums(d, p, *table), self._iid_products(p, rng), float(self.s)
+        return SignedSums(d, p, *table), self._iid_products(p, rng)
 
-    def _gaussian(self, d: int, rng: np.random.Generator) -> tuple[Stage, Stage, float]:
+    def _gaussian(self, d: int, rng: np.random.Generator) -> tuple[Stage, Stage]:
         p = self._iid_hyperplanes()
         weights = pools.draw_gaussian(rng, p, d)
-        return WeightedSums(weights), self._iid_products(p, rng), 1.0
+        return WeightedSums(weights), self._iid_products(p, rng)
 
-    def _hadamard(self, d: int, rng: np.random.Generator) -> tuple[Stage, Stage, float]:
+    def _hadamard(self, d: int, rng: np.random.Generator) -> tuple[Stage, Stage]:
         size = pools.hadamard_block_size(d, self.block_size)
         per_block = -(-d // size) * size
         n_blocks = self._hadamard_blocks(per_block)
@@ -188,7 +191,7 @@ class KRP(Map):
         signs = pools.draw_signs(rng, (self.n_components, self.n_terms))
         projection = Butterflies(d, size, column, sign)
         products = SumOfProducts(projection.n_outputs, factors, signs)
-        return projection, products, per_block / size
+        return projection, products
 
     def _hadamard_blocks(self, per_block: int) -> int:
         # g blocks keep the factors of a term apart; more, if a block is too small for t terms.
@@ -206,11 +209,18 @@ class KRP(Map):
         return blocks
 
 
-#: The draw of each pool: (columns, generator) -> projection, products, variance of an entry.
-_POOLS: dict[str, Any] = {
-    "achlioptas": KRP._achlioptas,
-    "hadamard": KRP._hadamard,
-    "gaussian": KRP._gaussian,
+def _spread(krp: KRP, d: int) -> float:
+    """Of a Hadamard pool: a hyperplane has ``size`` entries among those of a padded block."""
+    size = pools.hadamard_block_size(d, krp.block_size)
+    return -(-d // size)
+
+
+#: The draw of each pool, (map, columns, generator) -> projection, products; and the variance of an
+#: entry of its hyperplanes, which is not in the entries.
+_POOLS: dict[str, tuple[Any, Callable[[KRP, int], float]]] = {
+    "achlioptas": (KRP._achlioptas, lambda krp, d: float(krp.s)),
+    "hadamard": (KRP._hadamard, _spread),
+    "gaussian": (KRP._gaussian, lambda krp, d: 1.0),
 }
 
 
