@@ -288,14 +288,17 @@ def _whole_or_auto(value: str) -> int | str:
 
 def _names(value: str) -> list[str]:
     """Names separated by commas; one that holds a comma stands in double quotes."""
-    (names,) = csv.reader([value]) if value else ([],)
+    try:
+        (names,) = csv.reader([value], skipinitialspace=True, strict=True) if value else ([],)
+    except (csv.Error, ValueError):
+        names = []
     if not all(names) or not names:
-        raise argparse.ArgumentTypeError("name columns, such as height,width")
+        raise argparse.ArgumentTypeError("name columns, such as height,width or 'a,\"b,c\"'")
     return names
 
 
 def _three_names(value: str) -> tuple[str, ...]:
-    names = tuple(value.split(","))
-    if len(names) != 3 or not all(names):
+    names = tuple(_names(value))
+    if len(names) != 3:
         raise argparse.ArgumentTypeError("name three columns, such as row,feature,value")
     return names

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from sqlkrp import report
 from sqlkrp.api import KRP, FeatureMap, load
 from sqlkrp.arguments import Command, parser
-from sqlkrp.engines import Database, connect, is_database, is_there
+from sqlkrp.engines import Database, connect, is_database, is_there, without_password
 from sqlkrp.errors import ParameterError, SqlkrpError
 from sqlkrp.files import require_free, require_other_file
 from sqlkrp.sql.statement import Statement
@@ -30,13 +30,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code is 0, 1 (verify found a difference), or 2 (an error)."""
     signal.signal(signal.SIGTERM, _stop)
     warnings.showwarning = _warn
+    to_stdout = False
     try:
+        if sys.stdout is None:
+            raise ParameterError("standard output is closed: redirect it to /dev/null")
         given = parser(COMMANDS).parse_args(arguments)
+        to_stdout = getattr(given, "to", None) == "-"
         code: int = given.run(given)
         sys.stdout.flush()
         return code
     except SqlkrpError as bad:
-        if "Broken pipe" in str(bad):
+        if to_stdout and "Broken pipe" in str(bad):
             return _reader_went_away()
         print(f"sqlkrp: {' '.join(str(bad).split())}", file=sys.stderr)
         return 2
@@ -98,7 +102,7 @@ def _featurize(given: argparse.Namespace) -> int:
                 replace=given.force,
                 **_writing(given),
             )
-    known = report.facts(fitted, None)
+    known = report.facts(fitted)
     *kept, first, last = _kept_and_features(run.statement)
     names = f"{first} ... {last}" if first != last else first
     count = len(run.statement.columns) - len(kept)
@@ -127,12 +131,16 @@ def _draw(given: argparse.Namespace) -> int:
     if given.columns is not None:
         if given.source is not None:
             raise ParameterError("SOURCE and --columns are both given: give one")
+        if given.table or given.long:
+            raise ParameterError(
+                "--table and --long belong to a SOURCE, and --columns is in place of it"
+            )
         fitted = _fit(given, given.columns)
     else:
         with _open(given, given.source) as database:
             fitted = _draw_map(given, database, _table(given, given.source))
     fitted.save(given.out, replace=given.force)
-    known = report.facts(fitted, None)
+    known = report.facts(fitted)
     _say(
         given,
         [
@@ -235,7 +243,8 @@ def _inspect(given: argparse.Namespace) -> int:
         print(json.dumps(report.facts(fitted, found), indent=1, ensure_ascii=False))
     else:
         print("\n".join(report.map_lines(fitted, found)))
-    return 1 if found and found.problems else 0
+    # A map for sparse input has no statement to measure, and that is no fault.
+    return 0 if isinstance(found, str) or not found.problems else 1
 
 
 # --- from arguments to the API ------------------------------------------------------------------
@@ -269,8 +278,8 @@ def _open(given: argparse.Namespace, source: str | None, *, write: bool = False)
     path = _database_path(given, source)
     if path is not None and not is_there(path):
         raise ParameterError(
-            f"there is no database {path!r}: give the path of a DuckDB or SQLite file, or a URL "
-            "postgresql://..."
+            f"there is no database {without_password(path)!r}: give the path of a DuckDB or SQLite "
+            "file, or a URL postgresql://..."
         )
     database = connect(
         path,
@@ -287,7 +296,7 @@ def _database_path(given: argparse.Namespace, source: str | None) -> str | None:
     if source is not None and getattr(given, "db", None):
         raise ParameterError("--file and --db are both given: give one source")
     if source is None:
-        if not given.db:
+        if not getattr(given, "db", None):
             raise ParameterError("no source is given: name a database and --table NAME")
         return str(given.db)
     return source if is_database(source) else None

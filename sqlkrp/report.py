@@ -22,20 +22,17 @@ __all__ = [
 ]
 
 _SHOWN_FEATURES = 10
-_ONLY_LONG = "for (row, feature, value) input only: some names cannot be columns side by side"
 
 
-def preflight_of(fitted: FeatureMap, **options: Any) -> Preflight | None:
-    """The sizes of a map's statement; None if its columns cannot stand side by side."""
+def preflight_of(fitted: FeatureMap, **options: Any) -> Preflight | str:
+    """The sizes of a map's statement; a text if its names cannot stand side by side."""
     try:
         return fitted.preflight(**options)
-    except ColumnError:
-        if options.get("keep"):
-            raise
-        return None
+    except ColumnError as bad:
+        return f"for (row, feature, value) input only: {bad}"
 
 
-def facts(fitted: FeatureMap, found: Preflight | None) -> dict[str, Any]:
+def facts(fitted: FeatureMap, found: Preflight | str | None = None) -> dict[str, Any]:
     """Everything ``inspect`` knows of a map, for people (as lines) and programs (as JSON)."""
     program = fitted.program
     projection = next(stage for stage in program.stages if isinstance(stage, Projection))
@@ -53,11 +50,15 @@ def facts(fitted: FeatureMap, found: Preflight | None) -> dict[str, Any]:
         "nonzeros": projection.n_nonzero,
         "additions_a_row": program.additions,
         "products_a_row": program.products,
-        **({} if found is None else _preflight_facts(found)),
+        **_preflight_facts(found),
     }
 
 
-def _preflight_facts(found: Preflight) -> dict[str, Any]:
+def _preflight_facts(found: Preflight | str | None) -> dict[str, Any]:
+    if found is None:
+        return {}
+    if isinstance(found, str):
+        return {"problems": [found]}
     return {
         "dialect": found.dialect.name,
         "executed": found.dialect.executed,
@@ -72,7 +73,7 @@ def _preflight_facts(found: Preflight) -> dict[str, Any]:
     }
 
 
-def map_lines(fitted: FeatureMap, found: Preflight | None) -> list[str]:
+def map_lines(fitted: FeatureMap, found: Preflight | str) -> list[str]:
     """The facts of a map for a person."""
     known = facts(fitted, found)
     parameters = ", ".join(f"{name}={value!r}" for name, value in known["parameters"].items())
@@ -86,10 +87,10 @@ def map_lines(fitted: FeatureMap, found: Preflight | None) -> list[str]:
             ("features", f"{known['features']:,}, computed as {known['dtype']}"),
             ("hyperplanes", _hyperplanes_text(known)),
             ("work a row", work_text(known)),
-            ("SQL", _ONLY_LONG if found is None else _sql_text(found)),
+            ("SQL", found if isinstance(found, str) else _sql_text(found)),
         ]
     )
-    return lines if found is None else [*lines, *_preflight_lines(found)]
+    return lines if isinstance(found, str) else [*lines, *_preflight_lines(found)]
 
 
 def _sql_text(found: Preflight) -> str:

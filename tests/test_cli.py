@@ -451,3 +451,39 @@ def test_a_full_disk_is_one_line(tmp_path, drawn):
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr == "sqlkrp: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["POSTGRESQL://me:secret@/db?host=/nowhere", "mysql://me:secret@h/db", "host=h password=secret",
+     "postgres://me:secret@[::1/db", "postgresql://me:se cret@localhost:x/db"],
+)  # fmt: skip
+def test_no_message_repeats_a_password(run_cli, drawn, target):
+    done = run_cli("run", "m.json", "--db", target, "--table", "t", "--into", "f", code=2)
+    assert "cret" not in done.stderr
+
+
+def test_odd_arguments_are_refused_in_one_line(run_cli, warehouse, drawn, tmp_path):
+    for arguments, message in (
+        (["draw", "-o", "n.json"], "no source is given"),
+        (["draw", "--columns", 'a\nb"', "-o", "n.json"], "name columns"),
+        (["draw", "--columns", "a", "--table", "t", "-o", "n.json"], "in place of it"),
+        (["draw", "t.csv", "--columns", "a", "-o", "n.json"], "give one"),
+        (["draw", "--columns", "a,a", "-o", "n.json"], "'a' is given twice"),
+    ):
+        assert message in run_cli(*arguments, code=2).stderr
+    run_cli("draw", "--columns", 'a, b,"c,d"', "-o", "n.json")
+    assert sqlkrp.load(tmp_path / "n.json").feature_names_in_.tolist() == ["a", "b", "c,d"]
+    broken = ("run", "m.json", "--db", "w.duckdb", "--table", '"Broken pipe"', "--into", "z")
+    assert "Broken pipe" in run_cli(*broken, code=2).stderr
+    closed = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m sqlkrp inspect m.json >&-"],
+        capture_output=True, text=True, cwd=tmp_path,
+    )  # fmt: skip
+    assert (closed.returncode, closed.stderr.count("\n")) == (2, 1)
+
+
+def test_an_export_does_not_replace_the_database_it_reads(run_cli, warehouse, drawn, tmp_path):
+    (tmp_path / "w.parquet").write_bytes((tmp_path / "w.duckdb").read_bytes())
+    options = ("m.json", "--db", "w.parquet", "--table", "t", "--to", "w.parquet", "--force")
+    assert "is read by this" in run_cli("export", *options, code=2).stderr

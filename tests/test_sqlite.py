@@ -451,3 +451,53 @@ def test_any_sqlite_file_is_a_source(run_cli, path, tmp_path):
         "6 used"
         in run_cli("draw", "data.s3db", "--table", "t", "--exclude", "id", "-o", "m.json").stdout
     )
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_open_cursor_is_in_nobody_s_way(stored, krp, form):
+    cursor = stored.execute("SELECT * FROM t")
+    assert cursor.fetchone()
+    db = sqlkrp.connect(stored)
+    for into in ("f", "g"):
+        assert db.verify(krp, "t", form=form).ok
+        db.create(krp, "t", into, form=form)
+    assert len(cursor.fetchall()) == 39
+    db.close()
+    assert objects(stored) == ["f", "g", "t"]
+
+
+def test_an_export_does_not_replace_the_database_it_reads(run_cli, path, tmp_path):
+    (tmp_path / "w.csv").write_bytes(path.read_bytes())
+    run_cli("draw", "w.csv", "--table", "t", "--exclude", "id", "-o", "m.json")
+    options = ("m.json", "--db", "w.csv", "--table", "t", "--to", "w.csv", "--force")
+    assert "is read by this" in run_cli("export", *options, code=2).stderr
+    assert (tmp_path / "w.csv").read_bytes() == path.read_bytes()
+
+
+def test_a_run_waits_for_another_writer(path, krp):
+    writer = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    writer.execute("BEGIN IMMEDIATE")
+    writer.execute("CREATE TABLE other (a)")
+    threading.Timer(0.5, writer.execute, ["COMMIT"]).start()
+    with sqlkrp.connect(path) as db:
+        assert db.create(krp, "t", "f").rows == 40
+        writer.execute("BEGIN IMMEDIATE")
+        db.connection.execute("PRAGMA busy_timeout = 100")
+        with pytest.raises(EngineError, match="locked: another connection is at work"):
+            db.create(krp, "t", "g")
+        assert db.verify(krp, "t").ok  # reading waits for nobody
+    writer.close()
+
+
+def test_kept_blobs_are_written_as_hexadecimal(db, stored, krp, tmp_path):
+    stored.execute("ALTER TABLE t ADD b BLOB")
+    stored.execute("UPDATE t SET b = x'01ff'")
+    db.export(krp, "t", tmp_path / "f.csv", keep=["b"])
+    assert (tmp_path / "f.csv").read_text().splitlines()[1].startswith("01ff,")
+
+
+def test_the_tables_form_reads_wide_tables_in_few_parts():
+    krp = sqlkrp.KRP(2, 3, random_state=0).fit([f"c{i}" for i in range(1990)])
+    text = krp.to_sql("t", form="tables", dialect="sqlite")
+    # Each part copies the whole SELECT of its source while the statement is read.
+    assert text.count("FROM source CROSS JOIN") == -(-1990 // 40)

@@ -12,7 +12,7 @@ from typing import Any
 from sqlkrp.engines.database import Database
 from sqlkrp.errors import ParameterError
 
-__all__ = ["Database", "connect", "is_database", "is_there"]
+__all__ = ["Database", "connect", "is_database", "is_there", "without_password"]
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,15 @@ def is_there(target: str) -> bool:
     return _is_url(target) or os.path.exists(target)
 
 
+def without_password(target: str) -> str:
+    """A target for a message: what may hold a password is left out."""
+    hidden = re.sub(r"(://)[^/]*@", r"\1...@", target)
+    return re.sub(r"(password\s*=\s*).*", r"\1...", hidden, flags=re.IGNORECASE)
+
+
 def _is_url(target: str) -> bool:
-    return any(target.startswith(engine.schemes) for engine in _ENGINES if engine.schemes)
+    schemes = tuple(scheme for engine in _ENGINES for scheme in engine.schemes)
+    return target.lower().startswith(schemes)
 
 
 def _engine_of(target: str | os.PathLike[str] | None) -> _Engine:
@@ -117,7 +124,7 @@ def _engine_of(target: str | os.PathLike[str] | None) -> _Engine:
     name = os.fspath(target)
     beginning = _beginning(name)
     for engine in _ENGINES:
-        if name.startswith(engine.schemes or "\0") or engine.knows(beginning):
+        if name.lower().startswith(engine.schemes or "\0") or engine.knows(beginning):
             return engine
     if not beginning and re.match(r"\s*(host|hostaddr|port|dbname|user|service)\s*=", name):
         raise ParameterError("connect to a server by a URL: postgresql://user@host/dbname")

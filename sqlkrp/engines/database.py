@@ -30,8 +30,9 @@ from sqlkrp.verification import Verification, compare
 __all__ = ["Database", "Fitted", "Run"]
 
 
-# Numbers the relations, so that the side tables of one outlive the next use of the same map.
-_relations = itertools.count(1)
+# In the names of temporary tables: one that could not be dropped, or that a relation still needs,
+# is not in the way of the next use of the same map.
+_uses = itertools.count(1)
 
 
 class Fitted(Protocol):
@@ -142,13 +143,13 @@ class Database:
 
         The file appears when it is whole; an existing one is replaced only on request.
         """
-        for source in (table, rows):
+        for source in (table, rows, *self._session.files()):
             if isinstance(source, Path):
                 require_other_file(Path(path), source)
         # One transaction, so that what is checked is what is written.
         with (
             self._session.destination(path, replace=replace) as write_to,
-            self._session.transaction(),
+            self._session.transaction(keep=False),
         ):
             data, query = self._query(fitted, table, keep, form, stage, output, long, rows)
             statement = self._checked(query, data, guard=False)
@@ -180,8 +181,7 @@ class Database:
                 "or take the SQL (to_sql)"
             )
         _, query = self._query(fitted, table, keep, form, stage, output, long, rows)
-        own = replace(query, token=f"{next(_relations)}_")
-        statement = write(own, self._session.dialect)
+        statement = write(query, self._session.dialect)
         for name, columns in statement.side_tables.items():
             self._kept.append(name)
             self._session.load(name, columns)
@@ -202,7 +202,7 @@ class Database:
         whole("sample", sample, at_least=1)
         if tolerance is not None:
             real("tolerance", tolerance, at_least=0)
-        with self._session.transaction():
+        with self._session.transaction(keep=False):
             data, query = self._query(fitted, table, (), form, "features", "columns", long, rows)
             check_values(self._session, query.program, data)
             query = replace(query, guard=False)
@@ -253,7 +253,8 @@ class Database:
         query = fitted.query(data.relation, kept, form, stage, output)
         kinds = {name: self._session.kind(kind) for name, kind in data.types.items()}
         booleans = frozenset(name for name, kind in kinds.items() if kind == BOOLEAN)
-        return data, replace(query, long=data.long, booleans=booleans)
+        token = f"{next(_uses)}_"
+        return data, replace(query, long=data.long, booleans=booleans, token=token)
 
     def _checked(self, query: Query, data: Input, *, guard: bool) -> Statement:
         """The statement, written before the source's values are read: a bad one fails fast."""
@@ -303,5 +304,6 @@ class Database:
         with contextlib.ExitStack() as drops:
             for name, columns in statement.side_tables.items():
                 drops.callback(self._session.drop_temporary, name)
+                self._kept.append(name)  # where dropping it now fails, closing tries again
                 self._session.load(name, columns)
             yield

@@ -133,6 +133,13 @@ class DuckDB(Session):
             return BOOLEAN
         return NUMBER if _NUMBERS.fullmatch(type_name) else type_name
 
+    def files(self) -> list[Path]:
+        with _explained("a look at its files"):
+            rows = self.connection.execute(
+                "SELECT path FROM duckdb_databases() WHERE path IS NOT NULL"
+            ).fetchall()
+        return [Path(row[0]) for row in rows]
+
     def rows(self, sql: str, what: str) -> list[tuple[Any, ...]]:
         self.execute(sql, what)
         rows: list[tuple[Any, ...]] = self.connection.fetchall()
@@ -216,7 +223,7 @@ class DuckDB(Session):
             self.connection.execute(f"DROP TABLE IF EXISTS temp.{quote(name, self.dialect)}")
 
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self, *, keep: bool = True) -> Iterator[None]:
         if self._in_transaction():
             yield  # the user's own, which is the user's to end
             return
@@ -227,8 +234,8 @@ class DuckDB(Session):
             with contextlib.suppress(duckdb.Error):
                 self.connection.rollback()
             raise
-        with _explained("committing"):
-            self.connection.commit()
+        with _explained("committing" if keep else "ending its transaction"):
+            self.connection.commit() if keep else self.connection.rollback()
 
     def _in_transaction(self) -> bool:
         # Asking by a second BEGIN would end the first. Outside, each statement is numbered anew.

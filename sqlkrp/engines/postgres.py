@@ -200,9 +200,9 @@ class Postgres(Session):
     # --- writing ------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self, *, keep: bool = True) -> Iterator[None]:
         own = self.connection.info.transaction_status == TransactionStatus.IDLE
-        with self._told("its transaction"), self.connection.transaction():
+        with self._told("its transaction"), self.connection.transaction(force_rollback=not keep):
             ((level,),) = self._send("SHOW transaction_isolation").fetchall()
             if own and level.startswith("read"):
                 # So that what is checked is what is written.
@@ -315,13 +315,16 @@ _CURES = {
         "with scaling='standard' or 'unit' (--scaling)"
     ),
     errors.InsufficientPrivilege: (
-        ": ask for the privilege; export and verify only need SELECT on the table"
+        ": ask for the privilege; export and verify in the wide form only need SELECT on the table"
     ),
     errors.ReadOnlySqlTransaction: (
         ": here nothing can be created, not even a temporary table; export and verify in the "
         "wide form (form='wide') need none"
     ),
     errors.ProgramLimitExceeded: ": use output='array', or fewer components",
+    errors.UniqueViolation: ": another run made it at the same time",
+    errors.LockNotAvailable: ": another transaction holds it; try again when that has ended",
+    errors.QueryCanceled: ": it took longer than the server allows (statement_timeout)",
     errors.DependentObjectsStillExist: ": drop what depends on it first",
 }
 

@@ -51,7 +51,8 @@ def _array(rows: list[Any], width: int) -> NDArray[Any]:
 @contextlib.contextmanager
 def sampled(session: Session, query: Query, count: int) -> Iterator[tuple[Query, NDArray[Any]]]:
     """The query over a sample of its source, as temporary tables, and the sample's inputs."""
-    name, keys = (f"{query.digest[:12]}_{part}" for part in ("sample", "sample_keys"))
+    prefix = f"{query.digest[:12]}_{query.token}"
+    name, keys = (f"{prefix}{part}" for part in ("sample", "sample_keys"))
     with contextlib.ExitStack() as drops:
         for temporary in (name, keys):
             drops.callback(session.drop_temporary, temporary)

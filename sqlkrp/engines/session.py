@@ -62,6 +62,10 @@ class Session(ABC):
     def find(self, table: TableName) -> tuple[tuple[str, ...], str] | None:
         """The full name of a table or view, and which it is; None if there is none."""
 
+    def files(self) -> list[Path]:
+        """The database's own files, which no export may replace."""
+        return []
+
     # --- running ------------------------------------------------------------------------------
 
     @abstractmethod
@@ -90,8 +94,11 @@ class Session(ABC):
     # --- writing ------------------------------------------------------------------------------
 
     @abstractmethod
-    def transaction(self) -> contextlib.AbstractContextManager[None]:
-        """All or nothing; inside a transaction of the user's, a part of that."""
+    def transaction(self, *, keep: bool = True) -> contextlib.AbstractContextManager[None]:
+        """All or nothing; inside a transaction of the user's, a part of that.
+
+        Without ``keep`` nothing that was created in it stays.
+        """
 
     @abstractmethod
     def load(self, name: str, columns: Table) -> None:

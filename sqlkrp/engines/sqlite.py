@@ -141,6 +141,11 @@ class SQLite(Session):
                 if (place, page) in opened
             }
 
+    def files(self) -> list[Path]:
+        with _told("a look at its files"), self._listening():
+            rows = self._send("SELECT file FROM pragma_database_list").fetchall()
+        return [Path(file) for (file,) in rows if file]
+
     def full_name(self, table: TableName) -> tuple[str, ...]:
         parts = table_name(table, self.dialect)
         return parts if len(parts) > 1 else ("main", *parts)
@@ -207,18 +212,21 @@ class SQLite(Session):
     # --- writing ------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self, *, keep: bool = True) -> Iterator[None]:
         # Inside a transaction of the user's, a part of it.
         with _told("a look at its transaction"):
             inside = self.connection.in_transaction
         begin, end, undo = (
             ("SAVEPOINT sqlkrp", "RELEASE sqlkrp", "ROLLBACK TO sqlkrp; RELEASE sqlkrp")
             if inside
-            else ("BEGIN", "COMMIT", "ROLLBACK")
+            # To write, it waits for others who do; later there would be no waiting.
+            else ("BEGIN IMMEDIATE" if keep else "BEGIN", "COMMIT", "ROLLBACK")
         )
         self.execute(begin, "beginning")
         try:
             yield
+            # Also where nothing is to stay: rolling back would end what the user has pending, and
+            # the temporary tables have been dropped.
             self.execute(end, "committing")
         except BaseException:
             for statement in undo.split("; "):
@@ -286,6 +294,11 @@ class SQLite(Session):
             rows_of_text = csv.writer(file, lineterminator="\n")
             rows_of_text.writerow([column[0] for column in cursor.description])
             while rows := cursor.fetchmany(_ROWS_AT_ONCE):
+                if any(isinstance(value, bytes) for value in rows[0]):
+                    rows = [
+                        [one.hex() if isinstance(one, bytes) else one for one in row]
+                        for row in rows
+                    ]
                 rows_of_text.writerows(rows)
                 count += len(rows)
         file.flush()
@@ -312,4 +325,8 @@ def _told(what: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as bad:
-        raise EngineError(f"SQLite refused {what}: {' '.join(str(bad).split())[:300]}") from bad
+        told = " ".join(str(bad).split())[:300]
+        cure = ": another connection is at work in it; try again when that is done"
+        raise EngineError(
+            f"SQLite refused {what}: {told}{cure if 'locked' in told else ''}"
+        ) from bad

@@ -61,7 +61,8 @@ class NamesSource:
     def __init__(self, names: Sequence[str]) -> None:
         self.kinds = dict.fromkeys(names, NUMBER)
         if len(self.kinds) < len(names):
-            raise ColumnError(f"a column name is given twice in {list(names)!r}: name each once")
+            twice = next(name for name in self.kinds if list(names).count(name) > 1)
+            raise ColumnError(f"column name {twice!r} is given twice: name each once")
 
     def statistics(self, columns: Sequence[str]) -> Statistics:
         raise ParameterError(

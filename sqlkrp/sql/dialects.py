@@ -125,7 +125,17 @@ _SQLITE = Dialect(
     fence="LIMIT -1 OFFSET 0",
     materialized="AS MATERIALIZED",
     numbering="ROW_NUMBER() OVER ()",
-    unpivot=replace(Dialect.unpivot, at_most=500),
+    # In parts: one SELECT an input would take memory in proportion to their square, and one CASE
+    # over all of them time.
+    unpivot=Unpivot(
+        query=(
+            "SELECT row_id, entry.column1 AS feature, CASE entry.column1 {entries} END AS value "
+            "FROM {source} CROSS JOIN (VALUES {rows}) AS entry"
+        ),
+        entry="WHEN {place} THEN {value}",
+        separator=" ",
+        at_most=40,
+    ),
     limits=Limits(
         select_columns=2000,
         table_columns=2000,

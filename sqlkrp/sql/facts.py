@@ -51,7 +51,7 @@ class Unpivot:
     """A query (row_id, feature, value) with one row for each input x0, x1, ... of a row."""
 
     query: str
-    """Of {entries} and {source}; {count} is how many entries there are."""
+    """Of {entries} and {source}; {count} is how many entries there are, {rows} their places."""
     entry: str
     """One entry, of its {place} from 0 and its {value}; of {source} too in a union."""
     separator: str = ", "

@@ -250,15 +250,16 @@ def _numbering(dialect: Dialect, relation: str, read: Sequence[str]) -> str:
 
 
 def _unpivot(how: Unpivot, inputs: Sequence[str], source: str) -> str:
-    entries = [
-        how.entry.format(place=place, value=value, source=source)
-        for place, value in enumerate(inputs)
-    ]
-    size = how.at_most or len(entries)
-    queries = [
-        how.query.format(entries=how.separator.join(part), source=source, count=len(part))
-        for part in (entries[i : i + size] for i in range(0, len(entries), size))
-    ]
+    places = range(len(inputs))
+    size = how.at_most or len(inputs)
+    queries = []
+    for part in (places[i : i + size] for i in range(0, len(inputs), size)):
+        entries = [how.entry.format(place=i, value=inputs[i], source=source) for i in part]
+        rows = ", ".join(f"({i})" for i in part)
+        query = how.query.format(
+            entries=how.separator.join(entries), source=source, count=len(part), rows=rows
+        )
+        queries.append(query)
     if len(queries) == 1:
         return queries[0]
     return "\nUNION ALL\n".join(f"SELECT * FROM (\n{query}\n) part" for query in queries)
