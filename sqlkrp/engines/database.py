@@ -304,6 +304,5 @@ class Database:
         with contextlib.ExitStack() as drops:
             for name, columns in statement.side_tables.items():
                 drops.callback(self._session.drop_temporary, name)
-                self._kept.append(name)  # where dropping it now fails, closing tries again
                 self._session.load(name, columns)
             yield

@@ -46,6 +46,7 @@ class SQLite(Session):
     def __init__(self, connection: sqlite3.Connection, *, owned: bool = False) -> None:
         self.connection = connection
         self._owned = owned
+        self._undropped: set[str] = set()
 
     @classmethod
     def open(
@@ -77,6 +78,8 @@ class SQLite(Session):
         return isinstance(target, sqlite3.Connection)
 
     def close(self) -> None:
+        for name in list(self._undropped):
+            self.drop_temporary(name)
         if self._owned:
             self.connection.close()
 
@@ -249,8 +252,11 @@ class SQLite(Session):
         self.execute(f"CREATE TEMPORARY TABLE {quote(name, self.dialect)} AS {select}", what)
 
     def drop_temporary(self, name: str) -> None:
-        with contextlib.suppress(sqlite3.Error):
+        try:
             self._send(f"DROP TABLE IF EXISTS temp.{quote(name, self.dialect)}")
+            self._undropped.discard(name)
+        except sqlite3.Error:
+            self._undropped.add(name)  # while a cursor of the user's is open, none can be dropped
 
     def create(self, into: TableName, select: str, *, view: bool, replace: bool) -> int | None:
         kind = "VIEW" if view else "TABLE"
