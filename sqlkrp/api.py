@@ -11,6 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from sqlkrp import maps
 from sqlkrp.errors import MapFileError, ParameterError
 from sqlkrp.files import write_folder, write_whole
@@ -32,6 +34,9 @@ SomeFeatureMap = TypeVar("SomeFeatureMap", bound="FeatureMap")
 
 class FeatureMap(maps.Map):
     """A map with its SQL, its digest and its file."""
+
+    _named_from: Any = None
+    """The map that this is with columns spelt in another way."""
 
     def fit(self: SomeFeatureMap, source: Any, y: Any = None, **options: Any) -> SomeFeatureMap:
         # A DuckDB relation aggregates where it is; it is known by its name, so that duckdb is
@@ -59,6 +64,7 @@ class FeatureMap(maps.Map):
         form: str = "auto",
         stage: str = "features",
         output: str = "columns",
+        plan: str = "auto",
         keep: Iterable[str] = (),
         dialect: str = "duckdb",
         long: tuple[str, str, str] | None = None,
@@ -68,8 +74,10 @@ class FeatureMap(maps.Map):
 
         ``table`` is written as SQL would write it, or a tuple of exact parts. ``keep`` names
         columns that come first, unchanged. ``stage="projection"`` stops at the bare <x, r>.
-        ``output="array"`` gives one array column. ``long=(row, feature, value)`` reads sparse
-        input, and ``rows`` a table with one row for each row of the answer.
+        ``output="array"`` gives one array column. ``plan`` forces how the sums of a ternary pool
+        are computed in the wide form: ``"plain"``, ``"shared"`` or ``"butterflies"``.
+        ``long=(row, feature, value)`` reads sparse input, and ``rows`` a table with one row for
+        each row of the answer.
 
         In the ``tables`` form the statement joins side tables that begin with the map's digest;
         :meth:`statement` has them.
@@ -79,6 +87,7 @@ class FeatureMap(maps.Map):
             form=form,
             stage=stage,
             output=output,
+            plan=plan,
             keep=keep,
             dialect=dialect,
             long=long,
@@ -92,6 +101,7 @@ class FeatureMap(maps.Map):
         form: str = "auto",
         stage: str = "features",
         output: str = "columns",
+        plan: str = "auto",
         keep: Iterable[str] = (),
         dialect: str = "duckdb",
         long: tuple[str, str, str] | None = None,
@@ -100,7 +110,7 @@ class FeatureMap(maps.Map):
         """The same with what belongs to it: the form, the columns, and the side tables."""
         facts = facts_of(dialect)
         kept = tuple(dict.fromkeys(maps.name_list("keep", keep)))
-        query = self.query(quote_table(table, facts), kept, form, stage, output)
+        query = self.query(quote_table(table, facts), kept, form, stage, output, plan)
         if rows is not None and long is None:
             raise ParameterError("a table of rows belongs to (row, feature, value) input")
         if long is not None:
@@ -114,14 +124,38 @@ class FeatureMap(maps.Map):
         form: str = "auto",
         stage: str = "features",
         output: str = "columns",
+        plan: str = "auto",
         keep: Iterable[str] = (),
         dialect: str = "duckdb",
     ) -> Preflight:
         """The sizes of the statement and of a table of its rows, against the dialect's limits."""
         facts = facts_of(dialect)
         kept = tuple(dict.fromkeys(maps.name_list("keep", keep)))
-        query = self.query(quote("source_table", facts), kept, form, stage, output)
+        query = self.query(quote("source_table", facts), kept, form, stage, output, plan)
         return preflight(query, facts)
+
+    def select(self: SomeFeatureMap, components: Iterable[int]) -> SomeFeatureMap:
+        """The map of some of the features only, such as those that a trained model weighs.
+
+        They keep their names and values; columns and hyperplanes that they do not need are left
+        out (so the bare projection numbers its hyperplanes anew). It is a map of its own, with its
+        own digest.
+
+        >>> krp = KRP(2, 100, random_state=0).fit(["a", "b", "c"])
+        >>> krp.select([3, 7]).get_feature_names_out().tolist()
+        ['krp_3', 'krp_7']
+        """
+        count = len(self.program.names)
+        if self._named_from is not None:
+            whole: SomeFeatureMap = self._named_from.select(components)
+            return whole.renamed(self.program.prepare.columns)
+        chosen = sorted({maps.whole("a component", one, at_least=0) for one in components})
+        if not chosen or chosen[-1] >= count:
+            wrong = chosen[-1] if chosen else "none"
+            raise ParameterError(f"component {wrong} is not allowed: name some of 0 to {count - 1}")
+        other = copy(self)
+        other.program_ = self.program.only(np.array(chosen))
+        return other
 
     def renamed(self: SomeFeatureMap, columns: Iterable[str]) -> SomeFeatureMap:
         """The map with its columns spelt as a table spells them: the same, or but for case.
@@ -143,10 +177,17 @@ class FeatureMap(maps.Map):
         )
         other.program_ = replace(self.program, stages=stages)
         other._digest, other._digest_of = self.digest_, other.program_
+        other._named_from = self
         return other
 
     def query(
-        self, relation: str, keep: tuple[str, ...], form: str, stage: str, output: str
+        self,
+        relation: str,
+        keep: tuple[str, ...],
+        form: str,
+        stage: str,
+        output: str,
+        plan: str = "auto",
     ) -> Query:
         """A statement to write over ``relation``, which is SQL already."""
         return Query(
@@ -159,6 +200,7 @@ class FeatureMap(maps.Map):
             form=form,
             stage=stage,
             output=output,
+            plan=plan,
         )
 
     @property

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import csv
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from sqlkrp.errors import ParameterError
 from sqlkrp.sql.dialects import DIALECTS
+from sqlkrp.sql.planning import PLANS
 from sqlkrp.sql.statement import FORMS, OUTPUTS, STAGES
 from sqlkrp.version import __version__
 
@@ -144,6 +146,7 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     one.add_argument("--tolerance", type=float, help="relative error of a feature to accept")
     one.add_argument("--all", action="store_true", help="list every feature, not the worst 10")
     one.add_argument("--form", choices=FORMS, default="auto")
+    _add_plan(one)
     _add_long(one)
     _add_engine(one)
 
@@ -162,6 +165,12 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
 
 def _add_map(one: argparse.ArgumentParser) -> None:
     one.add_argument("map", metavar="MAP", help="a map file, from sqlkrp draw or featurize")
+    one.add_argument(
+        "--components-only",
+        type=_numbers,
+        metavar="0-99,120",
+        help="only these features, and what they need",
+    )
 
 
 def _add_source(one: argparse.ArgumentParser, **more: Any) -> None:
@@ -272,6 +281,13 @@ def _add_writing(one: argparse.ArgumentParser) -> None:
     one.add_argument("--form", choices=FORMS, default="auto", help="of the SQL (auto)")
     one.add_argument("--stage", choices=STAGES, default="features")
     one.add_argument("--output", choices=OUTPUTS, default="columns", help="or one array column")
+    _add_plan(one)
+
+
+def _add_plan(one: argparse.ArgumentParser) -> None:
+    one.add_argument(
+        "--plan", choices=PLANS, default="auto", help="of a ternary pool's sums (auto)"
+    )
 
 
 def _add_engine(one: argparse.ArgumentParser) -> None:
@@ -284,6 +300,18 @@ def _whole_or_auto(value: str) -> int | str:
         return value if value == "auto" else int(value)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{value!r} is neither a number nor 'auto'") from None
+
+
+def _numbers(value: str) -> list[int]:
+    """Numbers and ranges of them, such as 0-99,120."""
+    numbers: list[int] = []
+    for part in value.split(","):
+        match = re.fullmatch(r"(\d{1,7})(?:-(\d{1,7}))?", part)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if first > last:
+            raise argparse.ArgumentTypeError(f"{part!r} is no number or range, such as 0-99,120")
+        numbers += range(first, last + 1)
+    return numbers
 
 
 def _names(value: str) -> list[str]:

@@ -119,11 +119,15 @@ def _featurize(given: argparse.Namespace) -> int:
                 f"{known['hyperplanes']:,} ({known['parameters']['pool']}), "
                 f"{known['nonzeros']:,} nonzero entries",
             ),
-            ("work a row", f"{report.work_text(known)}; {run.statement.form} form"),
+            ("work a row", f"{_work(run.statement, fitted)}; {run.statement.form} form"),
             ("seconds", f"{time.monotonic() - started:.1f}"),
         ],
     )
     return 0
+
+
+def _work(statement: Statement, fitted: FeatureMap) -> str:
+    return report.work_text(statement.form, statement.plan, fitted)
 
 
 def _draw(given: argparse.Namespace) -> int:
@@ -153,7 +157,7 @@ def _draw(given: argparse.Namespace) -> int:
 
 
 def _sql(given: argparse.Namespace) -> int:
-    fitted = load(given.map)
+    fitted = _load(given)
     if given.columns is not None:
         fitted = fitted.renamed(given.columns)
     text = fitted.to_sql(
@@ -161,6 +165,7 @@ def _sql(given: argparse.Namespace) -> int:
         form=given.form,
         stage=given.stage,
         output=given.output,
+        plan=given.plan,
         keep=given.keep,
         dialect=given.dialect,
         long=given.long,
@@ -171,7 +176,7 @@ def _sql(given: argparse.Namespace) -> int:
 
 
 def _tables(given: argparse.Namespace) -> int:
-    fitted = load(given.map)
+    fitted = _load(given)
     files = fitted.save_tables(
         given.out, format=given.format, dialect=given.dialect, replace=given.force
     )
@@ -180,7 +185,7 @@ def _tables(given: argparse.Namespace) -> int:
 
 
 def _run(given: argparse.Namespace) -> int:
-    fitted = load(given.map)
+    fitted = _load(given)
     with _open(given, None, write=True) as database:
         run = database.create(
             fitted,
@@ -197,7 +202,7 @@ def _run(given: argparse.Namespace) -> int:
 
 
 def _export(given: argparse.Namespace) -> int:
-    fitted = load(given.map)
+    fitted = _load(given)
     with _open(given, given.file) as database:
         run = database.export(
             fitted,
@@ -213,13 +218,14 @@ def _export(given: argparse.Namespace) -> int:
 
 
 def _verify(given: argparse.Namespace) -> int:
-    fitted = load(given.map)
+    fitted = _load(given)
     with _open(given, given.file) as database:
         result = database.verify(
             fitted,
             _table(given, given.file),
             sample=given.sample,
             form=given.form,
+            plan=given.plan,
             tolerance=given.tolerance,
             long=given.long,
             rows=_rows(given),
@@ -230,13 +236,14 @@ def _verify(given: argparse.Namespace) -> int:
 
 
 def _inspect(given: argparse.Namespace) -> int:
-    fitted = load(given.map)
+    fitted = _load(given)
     found = report.preflight_of(
         fitted,
         dialect=given.dialect,
         form=given.form,
         stage=given.stage,
         output=given.output,
+        plan=given.plan,
         keep=given.keep,
     )
     if given.json:
@@ -248,6 +255,13 @@ def _inspect(given: argparse.Namespace) -> int:
 
 
 # --- from arguments to the API ------------------------------------------------------------------
+
+
+def _load(given: argparse.Namespace) -> FeatureMap:
+    fitted = load(given.map)
+    if given.components_only is None:
+        return fitted
+    return fitted.select(given.components_only)
 
 
 def _draw_map(given: argparse.Namespace, database: Database, table: Any) -> FeatureMap:
@@ -315,7 +329,7 @@ def _table(given: argparse.Namespace, source: str | None) -> Any:
 
 def _writing(given: argparse.Namespace) -> dict[str, Any]:
     """The options of what is written, as the API names them."""
-    names = ("keep", "form", "stage", "output", "long")
+    names = ("keep", "form", "stage", "output", "plan", "long")
     return {name: getattr(given, name) for name in names} | {"rows": _rows(given)}
 
 

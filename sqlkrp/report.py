@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from sqlkrp.api import FeatureMap
 from sqlkrp.errors import ColumnError
+from sqlkrp.sql.planning import Plan, Way
 from sqlkrp.sql.statement import Preflight
 from sqlkrp.stages import Projection
 from sqlkrp.verification import Verification
@@ -64,12 +66,32 @@ def _preflight_facts(found: Preflight | str | None) -> dict[str, Any]:
         "executed": found.dialect.executed,
         "form": found.form,
         "form_because": found.because,
+        **({} if found.plan is None else _plan_facts(found.plan)),
         "sizes": {
             check.what: {"found": check.found, "limit": check.limit}
             for check in (*found.checks, *found.table_checks)
         },
         "problems": found.problems,
         "table_problems": found.table_problems,
+    }
+
+
+def _plan_facts(plan: Plan) -> dict[str, Any]:
+    sums = [
+        {
+            "chosen": plan.chosen[stage].name,
+            "additions_a_row": {way.name: way.circuit.additions for way in ways},
+            # A way that the engine has no room for costs no number of seconds.
+            "seconds_in_100_000_rows": {
+                way.name: way.seconds for way in ways if math.isfinite(way.seconds)
+            },
+        }
+        for stage, ways in plan.ways.items()
+    ]
+    return {
+        "sums": sums,
+        "wide_additions_a_row": plan.additions,
+        "wide_products_a_row": plan.products,
     }
 
 
@@ -86,11 +108,17 @@ def map_lines(fitted: FeatureMap, found: Preflight | str) -> list[str]:
             ("left out", left_out_text(known["left_out"]) or "none"),
             ("features", f"{known['features']:,}, computed as {known['dtype']}"),
             ("hyperplanes", _hyperplanes_text(known)),
-            ("work a row", work_text(known)),
+            *_work_pairs(fitted, found),
             ("SQL", found if isinstance(found, str) else _sql_text(found)),
         ]
     )
     return lines if isinstance(found, str) else [*lines, *_preflight_lines(found)]
+
+
+def _work_pairs(fitted: FeatureMap, found: Preflight | str) -> list[tuple[str, str]]:
+    if isinstance(found, str):
+        return []
+    return [("work a row", work_text(found.form, found.plan, fitted))]
 
 
 def _sql_text(found: Preflight) -> str:
@@ -98,8 +126,24 @@ def _sql_text(found: Preflight) -> str:
     return f"for {found.dialect.name}{how}: {found.form} form ({found.because})"
 
 
+def _plan_text(plan: Plan, stage: int) -> str:
+    """The way chosen for a stage's sums, and what the best of the others would cost."""
+    chosen = plan.chosen[stage]
+    others: dict[str, Way] = {}
+    for way in sorted(plan.ways[stage], key=lambda way: way.seconds):
+        if way.plan != chosen.plan:
+            others.setdefault(way.plan, way)
+    told = ", ".join(f"{way.name}: {way.circuit.additions:,}" for way in others.values())
+    return f"{chosen.name}: {chosen.circuit.additions:,} additions a row" + (
+        f" ({told})" if told else ""
+    )
+
+
 def _preflight_lines(found: Preflight) -> list[str]:
-    pairs = []
+    plan = found.plan
+    pairs = [] if plan is None else [("  sums", _plan_text(plan, stage)) for stage in plan.ways]
+    if plan is not None and plan.pairs:
+        pairs.append(("  products", f"{plan.products:,} a row, pairs of factors once"))
     for check in (*found.checks, *found.table_checks):
         limit = "" if check.limit is None else f" of at most {check.limit:,}"
         pairs.append((f"  {check.what}", f"{check.found:,}{limit}"))
@@ -110,9 +154,10 @@ def _preflight_lines(found: Preflight) -> list[str]:
     ]
 
 
-def work_text(known: dict[str, Any]) -> str:
-    """Operations a row."""
-    return f"{known['additions_a_row']:,} additions, {known['products_a_row']:,} products"
+def work_text(form: str, plan: Plan | None, fitted: FeatureMap) -> str:
+    """Operations a row: as planned, or in the tables form each by itself."""
+    work = plan if plan is not None and form == "wide" else fitted.program
+    return f"{work.additions:,} additions, {work.products:,} products"
 
 
 def left_out_text(left_out: dict[str, str]) -> str:

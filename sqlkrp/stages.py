@@ -72,6 +72,18 @@ class Stage:
         """The tables that describe this stage to a database, by name."""
         return {}
 
+    def only(self, outputs: Array) -> tuple[Stage, Array, Array]:
+        """The stage without what these outputs (sorted) do not need.
+
+        Beside it, the outputs that it has left, which may be more where some come only together,
+        and the inputs that it needs.
+        """
+        raise NotImplementedError
+
+    def reading(self, inputs: Array) -> Stage:
+        """The same stage where these inputs (sorted, all that are used) are all there are."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True, eq=False)
 class Prepare(Stage):
@@ -158,6 +170,27 @@ class Prepare(Stage):
                 "scale": self.scale.astype(self.dtype),
             }
         }
+
+    def only(self, outputs: Array) -> tuple[Stage, Array, Array]:
+        d = len(self.columns)
+        if self.unit_length or self.nulls == "propagate":
+            # Every column decides what a row becomes.
+            return self, np.arange(self.n_outputs), np.arange(d)
+        kept = outputs[outputs < d]
+        if not len(kept):
+            kept = np.arange(1)  # a table has at least a column
+        constant = self.constant if d in outputs else None
+        names = [self.columns[i] for i in kept.tolist()]
+        left = replace(
+            self,
+            columns=tuple(names),
+            fill=self.fill[kept],
+            shift=self.shift[kept],
+            scale=self.scale[kept],
+            constant=constant,
+            booleans=tuple(name for name in self.booleans if name in names),
+        )
+        return left, np.append(kept, d) if constant is not None else kept, kept
 
 
 class Projection(Stage):
@@ -247,6 +280,17 @@ class SignedSums(Projection):
             },
             "pool": self._pool_table(),
         }
+
+    def only(self, outputs: Array) -> tuple[Stage, Array, Array]:
+        of_them = np.isin(self.hyperplane, outputs)
+        hyperplane = np.searchsorted(outputs, self.hyperplane[of_them]).astype("i4")
+        table = hyperplane, self.feature[of_them], self.sign[of_them]
+        left = SignedSums(self.n_inputs, len(outputs), *table)
+        return left, outputs, np.unique(left.feature)
+
+    def reading(self, inputs: Array) -> Stage:
+        feature = np.searchsorted(inputs, self.feature).astype("i4")
+        return replace(self, n_inputs=len(inputs), feature=feature)
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,6 +383,26 @@ class Butterflies(Projection):
     def tables(self) -> dict[str, Table]:
         return self.signed_sums.tables()
 
+    def only(self, outputs: Array) -> tuple[Stage, Array, Array]:
+        # The hyperplanes of a chunk come together. Chunks are rows of one block here.
+        size = self.block_size
+        chunks = np.unique(outputs // size)
+        left = replace(
+            self,
+            place_column=self.place_column.reshape(-1, size)[chunks].reshape(1, -1),
+            place_sign=self.place_sign.reshape(-1, size)[chunks].reshape(1, -1),
+        )
+        columns = np.unique(left.place_column)
+        kept = (chunks[:, None] * size + np.arange(size)).ravel()
+        return left, kept, columns[columns >= 0]
+
+    def reading(self, inputs: Array) -> Stage:
+        column = np.searchsorted(inputs, self.place_column)
+        column[self.place_column < 0] = -1
+        return replace(
+            self, n_inputs=len(inputs), place_column=column.astype(self.place_column.dtype)
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class WeightedSums(Projection):
@@ -389,6 +453,13 @@ class WeightedSums(Projection):
             },
             "pool": self._pool_table(),
         }
+
+    def only(self, outputs: Array) -> tuple[Stage, Array, Array]:
+        weights = self.weights[outputs]
+        return WeightedSums(weights), outputs, np.flatnonzero(weights.any(axis=0))
+
+    def reading(self, inputs: Array) -> Stage:
+        return WeightedSums(self.weights[:, inputs])
 
 
 @dataclass(frozen=True, eq=False)
@@ -452,6 +523,14 @@ class SumOfProducts(Stage):
             }
         }
 
+    def only(self, outputs: Array) -> tuple[Stage, Array, Array]:
+        left = replace(self, factors=self.factors[outputs], sign=self.sign[outputs])
+        return left, outputs, np.unique(left.factors)
+
+    def reading(self, inputs: Array) -> Stage:
+        factors = np.searchsorted(inputs, self.factors).astype(self.factors.dtype)
+        return replace(self, n_inputs=len(inputs), factors=factors)
+
 
 @dataclass(frozen=True, eq=False)
 class Scale(Stage):
@@ -474,6 +553,12 @@ class Scale(Stage):
 
     def magnitude(self, largest: Array) -> Array:
         return largest * abs(self.constant)
+
+    def only(self, outputs: Array) -> tuple[Stage, Array, Array]:
+        return Scale(len(outputs), self.constant), outputs, outputs
+
+    def reading(self, inputs: Array) -> Stage:
+        return Scale(len(inputs), self.constant)
 
     def apply(self, X: Array) -> Array:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -545,6 +630,23 @@ class Program:
         for stage in self.stages[1:]:
             largest = stage.magnitude(largest)
         return largest
+
+    def only(self, outputs: Array | None = None, *, every_column: bool = False) -> Program:
+        """Some outputs (sorted; None: all), and no hyperplane or column that they do not need.
+
+        With ``every_column`` all columns stay, to be looked at for missing values.
+        """
+        wanted = np.arange(len(self.names)) if outputs is None else outputs
+        names = tuple(self.names[i] for i in wanted.tolist())
+        stages: list[Stage] = []
+        for stage in reversed(self.stages):
+            if isinstance(stage, Prepare) and every_column:
+                wanted = np.arange(stage.n_outputs)
+            left, kept, wanted = stage.only(wanted)
+            if stages:
+                stages[-1] = stages[-1].reading(kept)
+            stages.append(left)
+        return Program(tuple(reversed(stages)), names)
 
     def projection(self) -> Program:
         """The program up to and with its projection: the bare <x, r>, before any delayed factor."""

@@ -31,10 +31,10 @@ def read_table(path: Path) -> pd.DataFrame:
     return pd.read_csv(path)
 
 
-def unguarded(krp, table: str = "t", **options) -> str:
+def unguarded(krp, table: str = "t", *, stage: str = "features", plan: str = "auto"):
     """The wide statement that a run sends after its preflight: without guards of its own."""
-    query = krp.query(f'"{table}"', (), "wide", options.get("stage", "features"), "columns")
-    return write(dataclasses.replace(query, guard=False), dialect("duckdb")).text
+    query = krp.query(f'"{table}"', (), "wide", stage, "columns", plan)
+    return write(dataclasses.replace(query, guard=False), dialect("duckdb"))
 
 
 def flipped_query(krp):

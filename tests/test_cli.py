@@ -53,7 +53,7 @@ def test_featurize_does_it_all_in_one_go(run_cli, tmp_path):
         f"seed {krp.seed_}",
         "64 used",
         "1,000 (achlioptas)",
-        f"{krp.program_.additions:,} additions",
+        f"{krp.statement('t').plan.additions:,} additions",
         "seconds",
     ):
         assert told in done.stdout

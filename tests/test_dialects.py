@@ -235,8 +235,9 @@ def size(found, what):
 def test_sizes_are_those_of_the_statement():
     krp = sqlkrp.KRP(2, 3, n_terms=1, pool="hadamard", block_size=2, random_state=0)
     krp.fit(["a", "b", "(c"])
-    found = preflight(krp, "sqlite", form="wide", keep=["id"])
-    statement = krp.to_sql("source_table", dialect="sqlite", form="wide", keep=["id"])
+    options = {"form": "wide", "plan": "butterflies", "keep": ["id"]}
+    found = preflight(krp, "sqlite", **options)
+    statement = krp.to_sql("source_table", dialect="sqlite", **options)
     assert size(found, "bytes").found == len(statement.encode())
     # Two blocks of four places, of which the last is empty: a chunk of one column gives its two
     # hyperplanes from one butterfly's column. Beside them goes the kept one.
@@ -254,7 +255,8 @@ def test_sizes_are_those_of_the_statement():
         ("postgres", {}, {"n_components": 1700}, "at most 1,664 entries in a SELECT.*has 1,700: "
          "use output=array or fewer components"),
         ("sqlite", {}, {"n_components": 2500}, "at most 2,000 entries in a SELECT.*fewer comp"),
-        ("sqlite", {"form": "wide"}, {"n_hyperplanes": 2100}, "at most 2,000.*use form=tables or"),
+        ("sqlite", {"form": "wide"}, {"n_components": 900, "n_hyperplanes": 2100},
+         "at most 2,000.*use form=tables or"),
         ("clickhouse", {"form": "wide"}, {"n_components": 4000}, "262,144 bytes.*form=tables"),
         ("oracle", {}, {"n_components": 1200}, "oracle takes at most 1,000 entries"),
         ("trino", {"output": "array"}, {"n_components": 300}, "at most 254 items of an array"),
@@ -270,7 +272,8 @@ def test_over_a_limit_sql_refuses_in_the_words_of_inspect(name, options, paramet
 
 
 def test_auto_takes_the_tables_where_wide_is_too_much():
-    krp = sqlkrp.KRP(2, 5, n_hyperplanes=2100, n_terms=2, random_state=0)
+    # So many components that every hyperplane is needed.
+    krp = sqlkrp.KRP(2, 900, n_hyperplanes=2100, n_terms=2, random_state=0)
     krp.fit([f"c{i}" for i in range(20)])
     assert preflight(krp, "duckdb").form == "wide"
     found = preflight(krp, "sqlite")

@@ -29,9 +29,11 @@ TERNARY = [
 
 
 @pytest.mark.parametrize("pool", TERNARY)
-def test_the_projection_has_columns_casts_additions_and_nothing_else(pool):
+@pytest.mark.parametrize("plan", ["auto", "plain", "shared"])
+def test_the_projection_has_columns_casts_additions_and_nothing_else(pool, plan):
     krp = sqlkrp.KRP(2, 5, n_terms=3, random_state=0, **pool).fit([f"c{i}" for i in range(21)])
-    text = unguarded(krp, stage="projection")
+    statement = unguarded(krp, stage="projection", plan=plan)
+    text = statement.text
     allowed = (
         exp.Select, exp.From, exp.Subquery, exp.Table, exp.TableAlias, exp.Identifier, exp.Alias,
         exp.Column, exp.Cast, exp.DataType, exp.Add, exp.Sub, exp.Neg, exp.Paren, exp.Literal,
@@ -41,22 +43,28 @@ def test_the_projection_has_columns_casts_additions_and_nothing_else(pool):
     others = {type(node).__name__ for node in tree.walk() if not isinstance(node, allowed)}
     assert others == set()
     additions = sum(1 for _ in tree.find_all(exp.Add, exp.Sub))
-    assert additions == krp.program_.stages[1].additions
+    assert additions == statement.plan.additions
+    if plan == "plain":
+        stage = krp.program_.stages[1]
+        assert additions == getattr(stage, "signed_sums", stage).additions
 
 
 @pytest.mark.parametrize("pool", [*TERNARY, {"pool": "gaussian", "n_hyperplanes": 30}])
 @pytest.mark.parametrize("degree", [1, 2, 3])
-def test_counted_operations_are_those_of_the_statement(pool, degree):
+@pytest.mark.parametrize("plan", ["auto", "plain"])
+def test_counted_operations_are_those_of_the_statement(pool, degree, plan):
+    plan = "auto" if pool["pool"] == "gaussian" else plan
     krp = sqlkrp.KRP(degree, 5, n_terms=3, random_state=0, **pool).fit(["c0", "c1", "c2", "c3"])
-    text = unguarded(krp)
-    tree = sqlglot.parse_one(text, read="duckdb")
-    assert sum(1 for _ in tree.find_all(exp.Add, exp.Sub)) == krp.program_.additions
-    assert sum(1 for _ in tree.find_all(exp.Mul)) == krp.program_.products
+    statement = unguarded(krp, plan=plan)
+    tree = sqlglot.parse_one(statement.text, read="duckdb")
+    assert sum(1 for _ in tree.find_all(exp.Add, exp.Sub)) == statement.plan.additions
+    assert sum(1 for _ in tree.find_all(exp.Mul)) == statement.plan.products
+    assert statement.plan.products <= krp.program_.products
 
 
 def test_a_hundred_thousand_terms_stay_shallow():
     krp = sqlkrp.KRP(2, 40, s=1, n_terms=10, n_hyperplanes=20, random_state=0)
-    text = krp.fit([f"c{i}" for i in range(5000)]).to_sql("t", form="wide")
+    text = krp.fit([f"c{i}" for i in range(5000)]).to_sql("t", form="wide", plan="plain")
     depth = deepest = 0
     for character in text:
         depth += (character == "(") - (character == ")")
@@ -105,7 +113,7 @@ def test_the_tables_form_is_short_whatever_the_size():
 
 def test_auto_takes_the_form_that_is_planned_quickly():
     narrow = sqlkrp.KRP(2, 10).fit([f"c{i}" for i in range(64)])
-    broad = sqlkrp.KRP(2, 10).fit([f"c{i}" for i in range(4862)])
+    broad = sqlkrp.KRP(2, 100).fit([f"c{i}" for i in range(4862)])
     structured = sqlkrp.KRP(2, 10, pool="hadamard").fit([f"c{i}" for i in range(4862)])
     forms = [krp.statement("t").form for krp in (narrow, broad, structured)]
     assert forms == ["wide", "tables", "wide"]

@@ -197,7 +197,7 @@ def test_more_columns_than_a_union_has_branches(db, stored):
 
 
 def test_what_is_too_wide_goes_by_tables_or_is_refused(db, stored):
-    krp = sqlkrp.KRP(2, 6, n_hyperplanes=2100, n_terms=2, random_state=0).fit(COLUMNS)
+    krp = sqlkrp.KRP(2, 900, n_hyperplanes=2100, n_terms=2, random_state=0).fit(COLUMNS)
     assert db.create(krp, "t", "f").statement.form == "tables"
     assert db.verify(krp, "t").ok
     with pytest.raises(LimitError, match="at most 2,000 entries in a SELECT"):

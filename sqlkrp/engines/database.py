@@ -47,7 +47,7 @@ class Fitted(Protocol):
         """The digest of its content."""
 
     def query(
-        self, relation: str, keep: tuple[str, ...], form: str, stage: str, output: str
+        self, relation: str, keep: tuple[str, ...], form: str, stage: str, output: str, plan: str
     ) -> Query:
         """A statement to write over a relation that is SQL already."""
 
@@ -96,6 +96,7 @@ class Database:
         form: str = "auto",
         stage: str = "features",
         output: str = "columns",
+        plan: str = "auto",
         view: bool = False,
         replace: bool = False,
         long: Long | None = None,
@@ -103,7 +104,7 @@ class Database:
     ) -> Run:
         """Create a table (or view) of features: in one transaction, whole or not at all."""
         with self._session.transaction():
-            data, query = self._query(fitted, table, keep, form, stage, output, long, rows)
+            data, query = self._query(fitted, table, keep, form, stage, output, plan, long, rows)
             full = self._session.full_name(into)
             self._require_free(full, [table, rows], view=view, replace=replace)
             # A view is read when its table may have changed, so it guards itself.
@@ -135,6 +136,7 @@ class Database:
         form: str = "auto",
         stage: str = "features",
         output: str = "columns",
+        plan: str = "auto",
         replace: bool = False,
         long: Long | None = None,
         rows: TableOrFile | None = None,
@@ -151,7 +153,7 @@ class Database:
             self._session.destination(path, replace=replace) as write_to,
             self._session.transaction(keep=False),
         ):
-            data, query = self._query(fitted, table, keep, form, stage, output, long, rows)
+            data, query = self._query(fitted, table, keep, form, stage, output, plan, long, rows)
             statement = self._checked(query, data, guard=False)
             with self._side_tables(statement):
                 count = write_to(statement.text)
@@ -166,6 +168,7 @@ class Database:
         form: str = "auto",
         stage: str = "features",
         output: str = "columns",
+        plan: str = "auto",
         long: Long | None = None,
         rows: TableOrFile | None = None,
     ) -> Any:
@@ -180,7 +183,7 @@ class Database:
                 f"{self._session.dialect.name} has no lazy relations: create a view (view=True), "
                 "or take the SQL (to_sql)"
             )
-        _, query = self._query(fitted, table, keep, form, stage, output, long, rows)
+        _, query = self._query(fitted, table, keep, form, stage, output, plan, long, rows)
         statement = write(query, self._session.dialect)
         for name, columns in statement.side_tables.items():
             self._kept.append(name)
@@ -194,6 +197,7 @@ class Database:
         *,
         sample: int = 1000,
         form: str = "auto",
+        plan: str = "auto",
         tolerance: float | None = None,
         long: Long | None = None,
         rows: TableOrFile | None = None,
@@ -203,7 +207,9 @@ class Database:
         if tolerance is not None:
             real("tolerance", tolerance, at_least=0)
         with self._session.transaction(keep=False):
-            data, query = self._query(fitted, table, (), form, "features", "columns", long, rows)
+            data, query = self._query(
+                fitted, table, (), form, "features", "columns", plan, long, rows
+            )
             check_values(self._session, query.program, data)
             query = replace(query, guard=False)
             used, inputs, found = self._computed(query, sample)
@@ -243,6 +249,7 @@ class Database:
         form: str,
         stage: str,
         output: str,
+        plan: str,
         long: Long | None,
         rows: TableOrFile | None,
     ) -> tuple[Input, Query]:
@@ -250,7 +257,7 @@ class Database:
         data = read_input(self._session, table, long, rows)
         kept = tuple(dict.fromkeys(name_list("keep", keep)))
         check_columns(self._session, fitted.program.prepare, data, kept)
-        query = fitted.query(data.relation, kept, form, stage, output)
+        query = fitted.query(data.relation, kept, form, stage, output, plan)
         kinds = {name: self._session.kind(kind) for name, kind in data.types.items()}
         booleans = frozenset(name for name, kind in kinds.items() if kind == BOOLEAN)
         token = f"{next(_uses)}_"

@@ -10,6 +10,7 @@ import numpy as np
 from sqlkrp.errors import LimitError, ParameterError
 from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.names import quote, require_distinct
+from sqlkrp.sql.planning import PLANS, Plan, plan_program
 from sqlkrp.sql.preflight import Check, checks, require, table_checks
 from sqlkrp.sql.tables import LongInput, side_tables, tables_select
 from sqlkrp.sql.wide import wide_select
@@ -51,6 +52,8 @@ class Query:
     """The input columns that are truth values; None for those that were at fit."""
     token: str = ""
     """In the names of this statement's side tables, if they must be its own."""
+    plan: str = "auto"
+    """How sums of a ternary pool are computed."""
     guard: bool = True
     """Whether the statement itself stops at a missing value under ``nulls="error"``."""
 
@@ -66,6 +69,8 @@ class Statement:
     columns: tuple[str, ...]
     n_kept: int
     """How many of the columns are handed on; the others are features."""
+    plan: Plan | None
+    """How the wide form computes them, or would; None where it was not asked for."""
     checks: list[Check]
     """Its sizes, against what the engine takes."""
     side_tables: dict[str, Table] = field(default_factory=dict)
@@ -85,14 +90,15 @@ def write(query: Query, dialect: Dialect) -> Statement:
 def draft(query: Query, dialect: Dialect) -> Statement:
     """The same, whatever its size."""
     _check(query, dialect)
-    form, because = _choose_form(query, dialect)
-    statement = _write(query, form, because, dialect)
+    plan = None if query.long is not None or query.form == "tables" else _plan(query, dialect)
+    form, because = _choose_form(query, plan, dialect)
+    statement = _write(query, form, because, plan, dialect)
     if query.form == "auto" and form == "wide" and not statement.fits():
         over = next(check for check in statement.checks if not check.ok)
         because = (
             f"wide would have {over.found:,} {over.what}, and {dialect.name} takes {over.limit:,}"
         )
-        other = _write(query, "tables", because, dialect)
+        other = _write(query, "tables", because, plan, dialect)
         return other if other.fits() else statement
     return statement
 
@@ -104,6 +110,7 @@ class Preflight:
     dialect: Dialect
     form: str
     because: str
+    plan: Plan | None
     checks: list[Check]
     """The statement's sizes."""
     table_checks: list[Check]
@@ -124,7 +131,9 @@ def preflight(query: Query, dialect: Dialect) -> Preflight:
     """Measure the statement of a query."""
     statement = draft(query, dialect)
     table = features_table(statement, query, dialect)
-    return Preflight(dialect, statement.form, statement.because, statement.checks, table)
+    return Preflight(
+        dialect, statement.form, statement.because, statement.plan, statement.checks, table
+    )
 
 
 def features_table(statement: Statement, query: Query, dialect: Dialect) -> list[Check]:
@@ -134,13 +143,25 @@ def features_table(statement: Statement, query: Query, dialect: Dialect) -> list
     return table_checks(statement.n_kept, n_features, number_bytes, query.output, dialect)
 
 
-def _choose_form(query: Query, dialect: Dialect) -> tuple[str, str]:
+def _plan(query: Query, dialect: Dialect) -> Plan:
+    program = _program(query)
+    guarded = _guarded(query) and program.prepare.nulls == "error"
+    n_kept = len(query.keep)
+    return plan_program(program, query.plan, dialect, n_kept=n_kept, every_column=guarded)
+
+
+def _guarded(query: Query) -> bool:
+    # The bare projection is columns, casts, + and - only: it has no room for a guard.
+    return query.guard and query.stage == "features"
+
+
+def _choose_form(query: Query, plan: Plan | None, dialect: Dialect) -> tuple[str, str]:
     """The form to try first, and why."""
     if query.long is not None:
         return "tables", "the input is (row, feature, value)"
-    if query.form != "auto":
+    if plan is None or query.form != "auto":
         return query.form, "asked for"
-    operations = query.program.additions + query.program.products
+    operations = plan.additions + plan.products
     limit = dialect.limits.operations
     short = operations <= limit
     return ("wide" if short else "tables"), (
@@ -149,21 +170,21 @@ def _choose_form(query: Query, dialect: Dialect) -> tuple[str, str]:
     )
 
 
-def _write(query: Query, form: str, because: str, dialect: Dialect) -> Statement:
-    program = query.program if query.stage == "features" else query.program.projection()
+def _write(query: Query, form: str, because: str, plan: Plan | None, dialect: Dialect) -> Statement:
+    program = _program(query)
     array = query.array_name if query.output == "array" else None
     kept = (*(() if query.long is None else (query.long.row,)), *query.keep)
     columns = (*kept, *(program.names if array is None else (array,)))
     if query.long is None:  # else they are data, not names
         require_distinct(program.prepare.columns, "input column", dialect)
     require_distinct(columns, "output column", dialect)
-    # The bare projection is columns, casts, + and - only: it has no room for a guard.
-    guard = query.guard and query.stage == "features"
+    guard = _guarded(query)
     booleans = program.prepare.booleans if query.booleans is None else query.booleans
     side: dict[tuple[int, str], tuple[str, Table]] = {}
     if form == "wide":
+        assert plan is not None
         select, widest = wide_select(
-            program, query.relation, query.keep, dialect,
+            plan, query.relation, query.keep, dialect,
             array=array, guard=guard, booleans=booleans,
         )  # fmt: skip
     else:
@@ -177,7 +198,12 @@ def _write(query: Query, form: str, because: str, dialect: Dialect) -> Statement
     text = _head(query, form, dialect) + select + end
     items = 0 if array is None else len(program.names)
     found = checks(text, form, dialect, widest=widest, outputs=len(columns), items=items)
-    return Statement(text, form, because, columns, len(kept), found, dict(side.values()))
+    return Statement(text, form, because, columns, len(kept), plan, found, dict(side.values()))
+
+
+def _program(query: Query) -> Program:
+    """What is asked for: the features, or the bare projection."""
+    return query.program if query.stage == "features" else query.program.projection()
 
 
 def _check(query: Query, dialect: Dialect) -> None:
@@ -185,6 +211,7 @@ def _check(query: Query, dialect: Dialect) -> None:
         ("form", query.form, FORMS),
         ("stage", query.stage, STAGES),
         ("output", query.output, OUTPUTS),
+        ("plan", query.plan, PLANS),
     ):
         if value not in allowed:
             raise ParameterError(f"{name}={value!r} is not allowed: use one of {allowed}")

@@ -12,16 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import Any
 
 from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.names import balanced, listed, number, quote, soft_cast, text
+from sqlkrp.sql.planning import Plan
+from sqlkrp.sql.sharing import Circuit, Pairs
 from sqlkrp.stages import (
-    Butterflies,
     Prepare,
-    Program,
     Scale,
-    SignedSums,
     Stage,
     SumOfProducts,
     WeightedSums,
@@ -31,7 +31,7 @@ __all__ = ["wide_select"]
 
 
 def wide_select(
-    program: Program,
+    plan: Plan,
     relation: str,
     keep: Sequence[str],
     dialect: Dialect,
@@ -40,18 +40,24 @@ def wide_select(
     guard: bool = True,
     booleans: Collection[str] = (),
 ) -> tuple[str, int]:
-    """The SELECT of a program's outputs from ``relation`` (SQL), in the wide form.
+    """The SELECT of a planned program's outputs from ``relation`` (SQL), in the wide form.
 
     Also returns how many entries its widest SELECT has. ``keep`` columns come first. With
     ``array`` the outputs are one array column of that name. With ``guard`` a missing value under
     ``nulls="error"`` stops the statement.
     """
+    program = plan.program
     carried = [f"k{i}" for i in range(len(keep))]
     sources = [quote(name, dialect) for name in keep]
     writer = _Writer(dialect, program.prepare.dtype, relation, guard, booleans, carried, sources)
     values: list[str] = []
-    for stage in program.stages:
-        values = _WRITERS[type(stage)](stage, values, writer)
+    for i, stage in enumerate(program.stages):
+        if i in plan.chosen:
+            values = _circuit(plan.chosen[i].circuit, values, writer)
+        elif i in plan.pairs:
+            values = _pairs(plan.pairs[i], stage, values, writer)
+        else:
+            values = _WRITERS[type(stage)](stage, values, writer)
     kept = [f"{alias} AS {quote(name, dialect)}" for alias, name in zip(carried, keep, strict=True)]
     if array is None:
         outputs = [
@@ -226,81 +232,26 @@ def _unit_length(values: list[str], constant: list[str], writer: _Writer) -> lis
     return writer.named([*scaled, *above[len(values) :]], "x")
 
 
-def _signed_sums(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
-    assert isinstance(stage, SignedSums)
-    features, signs = stage.feature.tolist(), stage.sign.tolist()
+def _circuit(circuit: Circuit, values: list[str], writer: _Writer) -> list[str]:
+    for depth, layer in enumerate(circuit.layers):
+        pairs = zip(layer.first.tolist(), layer.second.tolist(), strict=True)
+        items = {f"b{depth}_{i}": _pair(*pair, values) for i, pair in enumerate(pairs)}
+        if items:  # all hyperplanes may be all zero
+            values = list(writer.level(items).values())
+    starts, terms = circuit.starts.tolist(), circuit.terms.tolist()
     sums = []
-    for first, last in zip(stage.starts, stage.starts[1:], strict=False):
-        plus: list[str] = []
-        minus: list[str] = []
-        for i in range(first, last):
-            (plus if signs[i] > 0 else minus).append(values[features[i]])
+    for first, last in pairwise(starts):
+        plus = [values[place - 1] for place in terms[first:last] if place > 0]
+        minus = [values[-place - 1] for place in terms[first:last] if place < 0]
         sums.append(_difference(plus, minus, writer))
     return writer.named(sums, "h")
 
 
-class _Signed(NamedTuple):
-    """A column that stands for plus or minus a value; the sign is paid for only at the end."""
-
-    column: str
-    negative: bool
-
-
-_Places = list[_Signed | None]
-
-
-def _butterflies(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
-    assert isinstance(stage, Butterflies)
-    places: _Places = [
-        _Signed(values[column], sign < 0) if column >= 0 else None
-        for column, sign in zip(
-            stage.place_column.ravel().tolist(), stage.place_sign.ravel().tolist(), strict=True
-        )
-    ]
-    half, layer = 1, 0
-    while half < stage.block_size:
-        places = _butterfly_layer(places, half, layer, writer)
-        half, layer = 2 * half, layer + 1
-    zero = writer.zero()
-    outputs = [
-        zero if place is None else f"-{place.column}" if place.negative else place.column
-        for place in places
-    ]
-    return writer.named(outputs, "h")
-
-
-def _butterfly_layer(places: _Places, half: int, layer: int, writer: _Writer) -> _Places:
-    """One layer a +- b of every pair that lies ``half`` apart, as one SELECT."""
-    out: _Places = [None] * len(places)
-    items: dict[str, str] = {}
-    for first in range(0, len(places), 2 * half):
-        for low in range(first, first + half):
-            high = low + half
-            a, b = places[low], places[high]
-            lone = f"b{layer}_{low}"
-            for place, other in ((low, b), (high, _negated(b))):
-                value, found = _add(a, other, f"b{layer}_{place}", lone)
-                # A lone input goes through once, however many places it stands for.
-                if found:
-                    items[found.column] = value
-                out[place] = found
-    above = writer.level(items)
-    return [place and _Signed(above[place.column], place.negative) for place in out]
-
-
-def _add(a: _Signed | None, b: _Signed | None, name: str, lone: str) -> tuple[str, _Signed | None]:
-    """The value of a + b, and the signed column that it then is."""
-    if a is None or b is None:
-        only = a or b
-        return (only.column, _Signed(lone, only.negative)) if only else ("", None)
-    if a.negative == b.negative:
-        return f"{a.column} + {b.column}", _Signed(name, a.negative)
-    first, second = (b, a) if a.negative else (a, b)
-    return f"{first.column} - {second.column}", _Signed(name, False)
-
-
-def _negated(place: _Signed | None) -> _Signed | None:
-    return place and _Signed(place.column, not place.negative)
+def _pair(first: int, second: int, values: list[str]) -> str:
+    """One column of a layer."""
+    if not second:
+        return values[first - 1]
+    return f"{values[first - 1]} {'+' if second > 0 else '-'} {values[abs(second) - 1]}"
 
 
 def _weighted_sums(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
@@ -318,12 +269,34 @@ def _weighted_sums(stage: Stage, values: list[str], writer: _Writer) -> list[str
 
 def _sum_of_products(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
     assert isinstance(stage, SumOfProducts)
+    terms = [
+        [" * ".join(values[i] for i in factors) for factors in terms_of]
+        for terms_of in stage.factors.tolist()
+    ]
+    return _sums_of_terms(terms, stage, writer)
+
+
+def _pairs(shared: Pairs, stage: Stage, values: list[str], writer: _Writer) -> list[str]:
+    """The same, where many products of two factors are in more than one term."""
+    assert isinstance(stage, SumOfProducts)
+    single = sorted(set(shared.others.ravel().tolist()))
+    products = {f"q{i}": f"{values[a]} * {values[b]}" for i, (a, b) in enumerate(shared.pairs)}
+    above = writer.level(products | {f"h{i}": values[i] for i in single})
+    terms = [
+        [
+            " * ".join([above[f"q{pair}"], *(above[f"h{i}"] for i in others)])
+            for pair, others in zip(pairs_of, others_of, strict=True)
+        ]
+        for pairs_of, others_of in zip(shared.place.tolist(), shared.others.tolist(), strict=True)
+    ]
+    return _sums_of_terms(terms, stage, writer)
+
+
+def _sums_of_terms(terms: list[list[str]], stage: SumOfProducts, writer: _Writer) -> list[str]:
     sums = []
-    for factors, signs in zip(stage.factors.tolist(), stage.sign.tolist(), strict=True):
-        plus: list[str] = []
-        minus: list[str] = []
-        for term, sign in zip(factors, signs, strict=True):
-            (plus if sign > 0 else minus).append(" * ".join(values[i] for i in term))
+    for products, signs in zip(terms, stage.sign.tolist(), strict=True):
+        plus = [product for product, sign in zip(products, signs, strict=True) if sign > 0]
+        minus = [product for product, sign in zip(products, signs, strict=True) if sign < 0]
         sums.append(_difference(plus, minus, writer))
     return sums
 
@@ -336,8 +309,6 @@ def _scale(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
 
 _WRITERS: dict[type[Stage], Callable[[Any, list[str], _Writer], list[str]]] = {
     Prepare: _prepare,
-    SignedSums: _signed_sums,
-    Butterflies: _butterflies,
     WeightedSums: _weighted_sums,
     SumOfProducts: _sum_of_products,
     Scale: _scale,

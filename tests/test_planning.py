@@ -1,0 +1,302 @@
+"""How sums and products are computed in fewer operations, and that nothing changes by it."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import dyadic, store, unguarded
+
+import sqlkrp
+from sqlkrp.errors import ParameterError
+from sqlkrp.sql.dialects import DIALECTS
+from sqlkrp.sql.planning import plan_program
+from sqlkrp.sql.sharing import butterflies, paired, plain, shared
+from sqlkrp.stages import SignedSums, SumOfProducts
+
+DUCKDB = DIALECTS["duckdb"]
+POOLS = {
+    "s=1": {"s": 1, "n_hyperplanes": 40},
+    "s=3": {"s": 3, "n_hyperplanes": 40},
+    "hadamard": {"pool": "hadamard", "block_size": 8},
+}
+
+
+def computed(circuit, inputs):
+    """What a circuit computes, step by step, by its own definition."""
+    values = inputs
+    for layer in circuit.layers:
+        columns = []
+        for first, second in zip(layer.first.tolist(), layer.second.tolist(), strict=True):
+            column = values[:, first - 1].copy()
+            if second:
+                column += np.sign(second) * values[:, abs(second) - 1]
+            columns.append(column)
+        values = np.column_stack(columns) if columns else np.zeros((len(inputs), 0))
+    sums = np.zeros((len(inputs), len(circuit.starts) - 1))
+    for i in range(sums.shape[1]):
+        for place in circuit.terms[circuit.starts[i] : circuit.starts[i + 1]].tolist():
+            sums[:, i] += np.sign(place) * values[:, abs(place) - 1]
+    return sums
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    signs=st.integers(1, 9).flatmap(
+        lambda d: st.lists(
+            st.lists(st.sampled_from([-1, 0, 1]), min_size=d, max_size=d), min_size=1, max_size=12
+        )
+    ),
+    size=st.integers(2, 9),
+)
+def test_any_table_of_signs_is_the_same_shared_or_not(signs, size):
+    matrix = np.array(signs)
+    hyperplane, feature = (index.astype("i4") for index in np.nonzero(matrix))
+    sign = matrix[hyperplane, feature].astype("i1")
+    stage = SignedSums(matrix.shape[1], len(matrix), hyperplane, feature, sign)
+    inputs = np.arange(1.0, 1 + 3 * matrix.shape[1]).reshape(3, -1) ** 2
+    for circuit in (plain(stage), shared(stage, size)):
+        assert np.array_equal(computed(circuit, inputs), inputs @ matrix.T)
+    assert plain(stage).additions == stage.additions
+    # What is shared is never computed twice: columns are all different, up to a sign.
+    for layer in shared(stage, size).layers:
+        pairs = list(zip(layer.first.tolist(), layer.second.tolist(), strict=True))
+        assert len(set(pairs)) == len(pairs)
+
+
+@pytest.mark.parametrize(("d", "size"), [(1, 1), (3, 4), (21, 8), (64, 64), (100, 16)])
+def test_butterflies_are_the_transform_in_m_log_m_additions(d, size):
+    krp = sqlkrp.KRP(2, 4, n_terms=1, pool="hadamard", block_size=size, random_state=0)
+    stage = krp.fit([f"c{i}" for i in range(d)]).program_.stages[1]
+    circuit = butterflies(stage)
+    inputs = np.random.default_rng(0).integers(-9, 10, (4, d)).astype(float)
+    assert np.array_equal(computed(circuit, inputs), stage.apply(inputs))
+    assert circuit.additions <= stage.additions
+    if d % size == 0:
+        blocks = len(stage.place_column)
+        assert circuit.additions == blocks * d * int(np.log2(size))
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "postgres", "sqlite"], indirect=True)
+@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("plan", ["plain", "shared", "butterflies"])
+def test_every_plan_gives_the_same_bits_on_dyadic_data(engine, pool, plan):
+    frame = dyadic(20, 21).assign(id=range(20))
+    engine.store(frame)
+    krp = sqlkrp.KRP(2, 7, n_terms=3, coef0=0.25, random_state=0, **POOLS[pool])
+    krp.fit(frame, keep=["id"])
+    options = {"form": "wide", "plan": plan, "keep": ["id"]}
+    if plan == "butterflies" and pool != "hadamard":
+        with pytest.raises(ParameterError, match="is for Hadamard pools"):
+            engine.features(krp, **options)
+        return
+    projected = krp.program_.projection().apply(frame.to_numpy()[:, :-1])
+    found = engine.features(krp, stage="projection", **options)[:, 1:]
+    assert np.array_equal(found, projected)
+    assert engine.database.verify(krp, "t", form="wide", plan=plan, tolerance=1e-12).ok
+
+
+def added(text):
+    """Additions and subtractions, counted in the text; signs of numbers stand in parentheses."""
+    return len(re.findall(r" [+-] ", re.sub(r"--[^\n]*", "", text)))
+
+
+def test_additions_counted_from_the_emitted_sql():
+    """At d = 784 and p = 976, as the papers' own table of costs has it."""
+    names = [f"c{i}" for i in range(784)]
+
+    def count(plan, **pool):
+        krp = sqlkrp.KRP(2, 1000, n_terms=1, random_state=0, **pool).fit(names)
+        statement = unguarded(krp, plan=plan)
+        # Every one of a thousand features has one product of two, and adds nothing.
+        assert added(statement.text) == statement.plan.additions
+        return statement.plan.additions
+
+    sparse = count("plain", s=3, n_hyperplanes=976)
+    dense = count("plain", s=1, n_hyperplanes=976)
+    assert count("auto", pool="hadamard") <= sparse / 20
+    assert count("auto", s=1, n_hyperplanes=976) <= dense / 5
+    assert count("auto", s=3, n_hyperplanes=976) <= sparse / 1.5
+
+
+def test_auto_takes_what_costs_least_and_has_room():
+    names = [f"c{i}" for i in range(784)]
+    hadamard = sqlkrp.KRP(2, 100, pool="hadamard", random_state=0).fit(names).program_
+    iid = sqlkrp.KRP(2, 1000, s=1, n_hyperplanes=488, n_terms=1, random_state=0).fit(names).program_
+    for name in ("duckdb", "postgres", "sqlite"):
+        facts = DIALECTS[name]
+        assert plan_program(hadamard, "auto", facts).chosen[1].plan == "butterflies"
+        way = plan_program(iid, "auto", facts).chosen[1]
+        assert way.plan == "shared"
+        limit = facts.limits.select_columns
+        assert limit is None or way.circuit.widest <= limit
+
+
+# --- products -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 4])
+def test_pairs_are_the_same_terms(degree):
+    rng = np.random.default_rng(degree)
+    factors = np.array(
+        [[rng.choice(9, degree, replace=False) for _ in range(5)] for _ in range(30)], dtype="i4"
+    )
+    stage = SumOfProducts(9, factors, np.ones((30, 5), dtype="i1"))
+    found = paired(stage)
+    if degree == 1:
+        assert len(found.pairs) == found.saved == 0
+        return
+    terms = np.concatenate([found.pairs[found.place], found.others], axis=2)
+    assert np.array_equal(np.sort(terms, axis=2), np.sort(factors, axis=2))
+    assert len(np.unique(found.pairs, axis=0)) == len(found.pairs) <= 36
+    assert found.saved == 150 - len(found.pairs)
+
+
+@pytest.mark.parametrize("degree", [2, 3, 5])
+def test_products_that_many_terms_have_are_computed_once(connection, degree):
+    frame = dyadic(12, 6)
+    store(connection, frame)
+    krp = sqlkrp.KRP(degree, 40, n_terms=5, n_hyperplanes=25, random_state=0).fit(frame)
+    statement = unguarded(krp)
+    assert krp.program_.products - statement.plan.products > 40 * 5 / 4
+    assert statement.text.count(" * ") == statement.plan.products
+    with sqlkrp.connect(connection) as db:
+        assert db.verify(krp, "t", form="wide", tolerance=1e-12).ok
+
+
+def test_few_equal_products_are_left_as_they_are():
+    krp = sqlkrp.KRP(2, 100, n_terms=10, random_state=0).fit([f"c{i}" for i in range(30)])
+    assert unguarded(krp).plan.products == krp.program_.products
+
+
+# --- dead code ------------------------------------------------------------------------------------
+
+
+def test_hyperplanes_and_columns_that_nothing_needs_are_not_computed(connection):
+    frame = dyadic(12, 40)
+    store(connection, frame)
+    krp = sqlkrp.KRP(1, 3, n_terms=1, s=20, random_state=0).fit(frame)
+    used = krp.program_.stages[2].factors.ravel()
+    pool = krp.program_.stages[1]
+    needed = np.unique(pool.feature[np.isin(pool.hyperplane, used)])
+    # (What is printed still looks at every column for missing values.)
+    text = unguarded(krp).text
+    read = set(re.findall(r'"(c\d+)"', text))
+    assert read == {f"c{i}" for i in needed.tolist()}
+    assert 0 < len(read) < 40
+    assert len(re.findall(r" AS h\d+", text)) == len(np.unique(used)) < 1000
+    with sqlkrp.connect(connection) as db:
+        assert db.verify(krp, "t", form="wide", tolerance=1e-12).ok
+
+
+@pytest.mark.parametrize("pool", [*POOLS.values(), {"pool": "gaussian", "n_hyperplanes": 40}])
+@pytest.mark.parametrize(
+    "options", [{}, {"coef0": 1.0}, {"nulls": "propagate"}, {"scaling": "unit"}]
+)
+def test_selected_features_are_those_of_the_whole_map(connection, tmp_path, pool, options):
+    frame = dyadic(15, 21)
+    store(connection, frame)
+    krp = sqlkrp.KRP(2, 30, n_terms=2, random_state=0, **pool, **options).fit(frame)
+    some = krp.select([4, 29, 4, 0])
+    assert some.get_feature_names_out().tolist() == ["krp_0", "krp_4", "krp_29"]
+    assert some.digest_ != krp.digest_
+    assert np.allclose(
+        some.transform(frame), krp.transform(frame)[:, [0, 4, 29]], rtol=1e-12, atol=1e-12
+    )
+    assert some.program_.additions < krp.program_.additions
+    some.save(tmp_path / "some.map.json")
+    again = sqlkrp.load(tmp_path / "some.map.json")
+    assert again.digest_ == some.digest_
+    with sqlkrp.connect(connection) as db:
+        for form in ("wide", "tables"):
+            assert db.verify(again, "t", form=form).ok
+
+
+def test_features_that_are_not_there_cannot_be_selected():
+    krp = sqlkrp.KRP(2, 5, random_state=0).fit(["a", "b"])
+    for wrong in ([5], [], [-1], ["krp_1"]):
+        with pytest.raises(ParameterError, match="is not allowed"):
+            krp.select(wrong)
+
+
+def test_the_command_line_selects_and_plans(run_cli, tmp_path):
+    dyadic(20, 12).to_csv(tmp_path / "t.csv", index=False)
+    run_cli("draw", "t.csv", "--components", 50, "--pool", "hadamard", "-o", "m.json")
+    text = run_cli("sql", "m.json", "--table", "t", "--components-only", "0-2,49").stdout
+    assert re.findall(r'AS "(krp_\d+)"', text) == ["krp_0", "krp_1", "krp_2", "krp_49"]
+    done = run_cli("export", "m.json", "--file", "t.csv", "--components-only", "7", "--to", "-")
+    assert done.stdout.splitlines()[0] == "krp_7"
+    for plan in ("plain", "shared", "butterflies"):
+        found = run_cli("inspect", "m.json", "--plan", plan).stdout
+        assert re.search(rf"sums +{plan}", found)
+        run_cli("verify", "m.json", "--file", "t.csv", "--plan", plan)
+    assert (
+        "0-99,120"
+        in run_cli("sql", "m.json", "--table", "t", "--components-only", "x", code=2).stderr
+    )
+    assert (
+        "0 to 49"
+        in run_cli("sql", "m.json", "--table", "t", "--components-only", "50", code=2).stderr
+    )
+
+
+# --- what was wrong once --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite", "postgres"])
+def test_printed_sql_guards_columns_that_nothing_needs_as_well(dialect):
+    krp = sqlkrp.KRP(1, 3, n_terms=1, s=20, random_state=0).fit([f"c{i}" for i in range(40)])
+    text = krp.to_sql("t", form="wide", dialect=dialect)
+    assert all(f"missing value in column c{i}'" in text for i in range(40))
+
+
+def test_nothing_is_planned_for_the_tables_form():
+    names = [f"c{i}" for i in range(50)]
+    krp = sqlkrp.KRP(2, 10, random_state=0).fit(names)
+    assert krp.statement("t", form="tables").plan is None
+    assert krp.statement("t", long=("r", "f", "v")).plan is None
+    huge = sqlkrp.KRP(2, 10, n_hyperplanes=3000, random_state=0).fit([f"c{i}" for i in range(2000)])
+    (ways,) = plan_program(huge.program_.projection(), "auto", DUCKDB).ways.values()
+    assert [way.plan for way in ways] == ["plain"]
+
+
+def test_columns_that_are_kept_need_room_too():
+    krp = sqlkrp.KRP(2, 300, s=1, n_terms=1, random_state=0).fit([f"c{i}" for i in range(200)])
+    keep = [f"k{i}" for i in range(450)]
+    statement = krp.statement("t", form="wide", dialect="sqlite", keep=keep)
+    assert statement.fits()
+    pairs = sqlkrp.KRP(3, 1050, n_terms=10, n_hyperplanes=80, random_state=0)
+    assert pairs.fit([f"c{i}" for i in range(5)]).statement("t", dialect="sqlite").form == "wide"
+
+
+@pytest.mark.parametrize("plan", ["auto", "plain", "shared"])
+def test_a_pool_of_all_zero_hyperplanes_has_no_layers(connection, plan):
+    frame = dyadic(4, 3)
+    store(connection, frame)
+    krp = sqlkrp.KRP(2, 3, n_terms=1, s=1e9, n_hyperplanes=12, scaling="unit", random_state=0)
+    krp.fit(frame)
+    with sqlkrp.connect(connection) as db:
+        db.create(krp, "t", "f", form="wide", plan=plan)
+    assert connection.execute("SELECT DISTINCT * FROM f").fetchall() == [(0.0,) * 3]
+
+
+def test_inspect_prints_json_that_others_can_read(run_cli, tmp_path):
+    krp = sqlkrp.KRP(2, 10, random_state=0).fit([f"c{i}" for i in range(784)])
+    krp.save(tmp_path / "m.json")
+    done = run_cli("inspect", "m.json", "--dialect", "sqlite", "--json")
+    assert "Infinity" not in done.stdout
+
+
+def test_selecting_and_renaming_are_the_same_in_either_order():
+    krp = sqlkrp.KRP(2, 9, random_state=0).fit(["a", "b", "c"])
+    one, other = krp.renamed("ABC"[i] for i in range(3)).select([2]), krp.select([2])
+    assert one.digest_ == other.digest_ != krp.digest_
+    assert one.to_sql("t") == other.renamed(["A", "B", "C"]).to_sql("t")
+
+
+@pytest.mark.parametrize("wrong", ["5-", "5-3", "-3", "a", "1,,2", "0-99999999"])
+def test_ranges_that_are_none_are_refused(run_cli, tmp_path, wrong):
+    sqlkrp.KRP(2, 3, random_state=0).fit(["a"]).save(tmp_path / "m.json")
+    arguments = ("sql", "m.json", "--table", "t", f"--components-only={wrong}")
+    assert "is no number or range" in run_cli(*arguments, code=2).stderr
