@@ -1,6 +1,7 @@
 """What several test files use."""
 
 import dataclasses
+import time
 from pathlib import Path
 
 import duckdb
@@ -51,3 +52,12 @@ def flipped_query(krp):
         return dataclasses.replace(original(self, *arguments), program=sent)
 
     return query
+
+
+def wait_until(condition, process, seconds=60):
+    """Wait for what a process does; it must not end before."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert process.poll() is None, (process.returncode, process.communicate())
+        assert time.monotonic() < end
+        time.sleep(0.02)

@@ -8,7 +8,7 @@ import time
 
 import duckdb
 import pytest
-from support import read_table
+from support import read_table, wait_until
 
 import sqlkrp
 
@@ -33,14 +33,6 @@ def start(folder, *arguments):
     return subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-
-
-def wait_until(condition, process, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert process.poll() is None, (process.returncode, process.communicate())
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def parts(folder):

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import warnings
 
 import numpy as np
@@ -14,7 +13,7 @@ import pandas as pd
 import psycopg
 import pytest
 from postgres_server import Server, running
-from support import dyadic
+from support import dyadic, wait_until
 
 import sqlkrp
 from sqlkrp.errors import (
@@ -428,14 +427,6 @@ def mortal():
                 "CREATE TABLE t AS SELECT * FROM big LIMIT 10"
             )
         yield server
-
-
-def wait_until(condition, process, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert process.poll() is None, (process.returncode, process.communicate())
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def is_busy(server):

@@ -110,7 +110,7 @@ class DuckDB(Session):
     def relation(self, table: TableOrFile) -> str:
         if isinstance(table, Path):
             return _file_relation(table)
-        return quote_table(table, self.dialect)
+        return super().relation(table)
 
     def describe(self, relation: str, name: str) -> dict[str, str]:
         try:

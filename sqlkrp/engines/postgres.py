@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -18,9 +17,9 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from sqlkrp.engines.session import Session, TableOrFile
+from sqlkrp.engines.session import Session, csv_file
 from sqlkrp.errors import ColumnError, EngineError, ParameterError
-from sqlkrp.files import own_number, write_whole
+from sqlkrp.files import own_number
 from sqlkrp.maps.source import BOOLEAN, FLOAT32, NUMBER
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.sql.names import TableName, quote, quote_table, table_name, text
@@ -84,13 +83,6 @@ class Postgres(Session):
             self.connection.close()
 
     # --- looking ------------------------------------------------------------------------------
-
-    def relation(self, table: TableOrFile) -> str:
-        if isinstance(table, Path):
-            raise ParameterError(
-                f"Postgres reads tables, and {str(table)!r} is a file: load it there first"
-            )
-        return quote_table(table, self.dialect)
 
     def describe(self, relation: str, name: str) -> dict[str, str]:
         with self._told(f"a look at {name}"), self._at_rest():
@@ -169,10 +161,6 @@ class Postgres(Session):
             found = [column.name for column in cursor.description]
             table = np.array(cursor.fetchall(), dtype="float64").reshape(-1, len(found))
         return table[:, [found.index(name) for name in names]]
-
-    def sample(self, relation: str, columns: Sequence[str], count: int) -> str:
-        listed = ", ".join(quote(name, self.dialect) for name in columns)
-        return f"SELECT {listed} FROM {relation} ORDER BY RANDOM() LIMIT {count:d}"
 
     def _send(self, sql: str, values: Sequence[Any] | None = None) -> Any:
         # Not as a prepared statement: the tables it names may be others the next time.
@@ -274,16 +262,8 @@ class Postgres(Session):
             sys.stdout.flush()
             yield lambda select: self._copy(select, _standard_output(), "standard output")
             return
-        target = Path(path)
-        openers: dict[str, Any] = {".csv": open, ".csv.gz": gzip.open}
-        suffix = next((one for one in openers if target.name.lower().endswith(one)), None)
-        if suffix is None:
-            raise ParameterError(
-                f"Postgres writes CSV, and {str(target)!r} is no name for that: use .csv or .csv.gz"
-            )
-        with write_whole(target, replace=replace) as part, openers[suffix](part, "wb") as file:
-            yield lambda select: self._copy(select, file, str(target))
-            file.close()
+        with csv_file(Path(path), self.dialect.name, replace=replace) as file:
+            yield lambda select: self._copy(select, file, str(path))
 
     def _copy(self, select: str, file: IO[bytes], named: str) -> int:
         options = "FORMAT csv, HEADER, ENCODING 'UTF8'"

@@ -7,18 +7,21 @@ An engine is one file: a subclass of :class:`Session`, and its record of facts i
 from __future__ import annotations
 
 import contextlib
+import gzip
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from numpy.typing import NDArray
 
+from sqlkrp.errors import ParameterError
+from sqlkrp.files import write_whole
 from sqlkrp.sql.facts import Dialect
-from sqlkrp.sql.names import TableName
+from sqlkrp.sql.names import TableName, quote, quote_table
 from sqlkrp.stages import Table
 
-__all__ = ["Session", "TableOrFile"]
+__all__ = ["Session", "TableOrFile", "csv_file"]
 
 #: A table's name, or the path of a file that the engine reads by itself.
 TableOrFile = TableName | Path
@@ -38,9 +41,14 @@ class Session(ABC):
 
     # --- looking ------------------------------------------------------------------------------
 
-    @abstractmethod
     def relation(self, table: TableOrFile) -> str:
-        """A table or file as SQL."""
+        """A table, or where the engine reads them a file, as SQL."""
+        if isinstance(table, Path):
+            raise ParameterError(
+                f"{self.dialect.name} reads tables, and {str(table)!r} is a file: load it there "
+                "first"
+            )
+        return quote_table(table, self.dialect)
 
     @abstractmethod
     def describe(self, relation: str, name: str) -> dict[str, str]:
@@ -87,9 +95,10 @@ class Session(ABC):
         """A query as such a relation."""
         raise NotImplementedError
 
-    @abstractmethod
     def sample(self, relation: str, columns: Sequence[str], count: int) -> str:
         """The SELECT of so many random rows of a relation."""
+        listed = ", ".join(quote(name, self.dialect) for name in columns)
+        return f"SELECT {listed} FROM {relation} ORDER BY RANDOM() LIMIT {count:d}"
 
     # --- writing ------------------------------------------------------------------------------
 
@@ -125,3 +134,18 @@ class Session(ABC):
         self, path: str | Path, *, replace: bool
     ) -> contextlib.AbstractContextManager[Callable[[str], int]]:
         """A function that writes a SELECT's rows to a file, published if the block ends well."""
+
+
+@contextlib.contextmanager
+def csv_file(target: Path, engine: str, *, replace: bool) -> Iterator[IO[bytes]]:
+    """A .csv or .csv.gz file to write, published if the block ends well."""
+    openers: dict[str, Any] = {".csv": open, ".csv.gz": gzip.open}
+    suffix = next((one for one in openers if target.name.lower().endswith(one)), None)
+    if suffix is None:
+        raise ParameterError(
+            f"from {engine} features are written as CSV, and {str(target)!r} is no name for that: "
+            "use .csv or .csv.gz"
+        )
+    with write_whole(target, replace=replace) as part, openers[suffix](part, "wb") as file:
+        yield file
+        file.close()  # all of it must be there before it is published

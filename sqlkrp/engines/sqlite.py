@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import gzip
+import io
 import os
 import re
 import sqlite3
@@ -17,9 +17,8 @@ from urllib.parse import quote as url_quote
 import numpy as np
 from numpy.typing import NDArray
 
-from sqlkrp.engines.session import Session, TableOrFile
+from sqlkrp.engines.session import Session, csv_file
 from sqlkrp.errors import ColumnError, EngineError, ParameterError
-from sqlkrp.files import write_whole
 from sqlkrp.maps.source import BOOLEAN, NUMBER
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.sql.names import TableName, quote, quote_table, table_name
@@ -84,13 +83,6 @@ class SQLite(Session):
             self.connection.close()
 
     # --- looking ------------------------------------------------------------------------------
-
-    def relation(self, table: TableOrFile) -> str:
-        if isinstance(table, Path):
-            raise ParameterError(
-                f"SQLite reads tables, and {str(table)!r} is a file: load it there first"
-            )
-        return quote_table(table, self.dialect)
 
     def describe(self, relation: str, name: str) -> dict[str, str]:
         try:
@@ -186,10 +178,6 @@ class SQLite(Session):
             table = np.array(cursor.fetchall(), dtype="float64").reshape(-1, len(found))
         return table[:, [found.index(name) for name in names]]
 
-    def sample(self, relation: str, columns: Sequence[str], count: int) -> str:
-        listed = ", ".join(quote(name, self.dialect) for name in columns)
-        return f"SELECT {listed} FROM {relation} ORDER BY RANDOM() LIMIT {count:d}"
-
     def _send(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         """Run a statement on a cursor of our own kind, whatever the user's makes of rows."""
         cursor = self.connection.cursor(sqlite3.Cursor)
@@ -278,20 +266,11 @@ class SQLite(Session):
         if str(path) == "-":
             yield lambda select: self._write_csv(select, sys.stdout, "standard output")
             return
-        target = Path(path)
-        openers: dict[str, Any] = {".csv": open, ".csv.gz": gzip.open}
-        suffix = next((one for one in openers if target.name.lower().endswith(one)), None)
-        if suffix is None:
-            raise ParameterError(
-                f"from SQLite features are written as CSV, and {str(target)!r} is no name for "
-                "that: use .csv or .csv.gz"
-            )
         with (
-            write_whole(target, replace=replace) as part,
-            openers[suffix](part, "wt", encoding="utf-8", newline="") as file,
+            csv_file(Path(path), self.dialect.name, replace=replace) as file,
+            io.TextIOWrapper(file, encoding="utf-8", newline="") as text,
         ):
-            yield lambda select: self._write_csv(select, file, str(target))
-            file.close()
+            yield lambda select: self._write_csv(select, text, str(path))
 
     def _write_csv(self, select: str, file: TextIO, named: str) -> int:
         count = 0
