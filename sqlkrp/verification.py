@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +20,12 @@ _TOLERANCES = {"float64": 1e-9, "float32": 1e-3}
 class Verification:
     """The largest errors of each feature over the compared rows."""
 
-    names: tuple[str, ...]
+    names: tuple[str, ...] = field(repr=False)
     rows: int
     form: str
     tolerance: float
-    absolute: NDArray[np.float64]
-    relative: NDArray[np.float64]
+    absolute: NDArray[np.float64] = field(repr=False)
+    relative: NDArray[np.float64] = field(repr=False)
     """Absolute error as a share of the feature's largest absolute value."""
 
     @property

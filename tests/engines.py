@@ -62,13 +62,19 @@ def as_numbers(krp, rows, options):
         empty = [None] * krp.n_components
         rows = [(*row[:-1], *(row[-1] if row[-1] is not None and len(row[-1]) else empty))
                 for row in rows]  # fmt: skip
-    count = len(options.get("keep", ())) + (
-        krp.program_.projection().stages[-1].n_outputs
-        if options.get("stage") == "projection"
-        else krp.n_components
+    count = (
+        len(options.get("keep", ()))
+        + ("long" in options)
+        + (
+            krp.program_.projection().stages[-1].n_outputs
+            if options.get("stage") == "projection"
+            else krp.n_components
+        )
     )
     table = np.array(rows, dtype="float64").reshape(-1, count)
-    return table[np.argsort(table[:, 0], kind="stable")] if "keep" in options else table
+    return (
+        table[np.argsort(table[:, 0], kind="stable")] if {"keep", "long"} & set(options) else table
+    )
 
 
 class DuckDB(Engine):

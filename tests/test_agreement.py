@@ -214,7 +214,8 @@ def as_long(frame):
 
 @pytest.mark.parametrize("pool", ["s=3", "hadamard", "gaussian"])
 @pytest.mark.parametrize("scaling", [None, "unit"])
-def test_sparse_input_equals_the_wide_table(connection, pool, scaling):
+@pytest.mark.parametrize("form", ["wide", "tables"])
+def test_sparse_input_equals_the_wide_table(connection, form, pool, scaling):
     frame = dyadic(20, 9).where(np.random.default_rng(1).random((20, 9)) < 0.3, 0.0)
     frame.iloc[4] = 0.0
     store(connection, as_long(frame), "entries")
@@ -223,14 +224,16 @@ def test_sparse_input_equals_the_wide_table(connection, pool, scaling):
     expected = krp.fit(frame).transform(frame)
     long = ("row", "feature", "value")
     with sqlkrp.connect(connection) as db:
-        found = db.relation(krp, "entries", long=long, rows="r", keep=["label"]).df()
+        options = {"long": long, "form": form}
+        found = db.relation(krp, "entries", rows="r", keep=["label"], **options).df()
         assert found.columns[:2].tolist() == ["row", "label"]
         assert found["label"].tolist() == [f"r{i}" for i in range(20)]
         assert np.allclose(found.iloc[:, 2:].to_numpy(dtype=float), expected, rtol=1e-12)
-        without = db.relation(krp, "entries", long=long).df()
+        without = db.relation(krp, "entries", **options).df()
         assert without["row"].tolist() == [i for i in range(20) if frame.iloc[i].any()]
-        assert db.verify(krp, "entries", long=long, rows="r").ok
-        assert db.verify(krp, "entries", long=long, sample=7).rows == 7
+        assert db.verify(krp, "entries", rows="r", **options).form == form
+        assert db.verify(krp, "entries", rows="r", **options).ok
+        assert db.verify(krp, "entries", sample=7, **options).rows == 7
 
 
 def test_sparse_input_that_cannot_be_right_is_refused(connection):
@@ -243,8 +246,6 @@ def test_sparse_input_that_cannot_be_right_is_refused(connection):
             db.verify(shifted, "entries", long=long)
         krp = sqlkrp.KRP(2, 3, random_state=0).fit(db.source("entries", long=long))
         assert krp.feature_names_in_.tolist() == names
-        with pytest.raises(sqlkrp.errors.LimitError, match="wide"):
-            db.verify(krp, "entries", long=long, form="wide")
         connection.execute("INSERT INTO entries SELECT * FROM entries LIMIT 1")
         with pytest.raises(sqlkrp.errors.ColumnError, match="two entries for row 0"):
             db.verify(krp, "entries", long=long)

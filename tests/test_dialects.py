@@ -38,8 +38,9 @@ def statements(name, krp):
         for output in outputs:
             one = krp.statement("lake.t", form=form, output=output, keep=["id"], dialect=name)
             yield one.text
-    yield krp.statement("lake.t", long=("r", "f", "v"), dialect=name).text
-    yield krp.statement("lake.t", long=("r", "f", "v"), rows="r", keep=["id"], dialect=name).text
+        sparse = {"long": ("r", "f", "v"), "form": form, "dialect": name}
+        yield krp.statement("lake.t", **sparse).text
+        yield krp.statement("lake.t", rows="r", keep=["id"], **sparse).text
     for table, columns in one.side_tables.items():
         yield create_side_table(table, columns, DIALECTS[name])
 
@@ -121,7 +122,7 @@ OWN["databricks"] = OWN["spark"]
 OURS = re.compile(
     r"[xhbfks]\d*|b\d+_\d+|rest\d+|(sums|products|scaled)_\d+|row_id|row_key|feature|value|entry|"
     r"entries|source|inputs|columns|complete|incomplete|prepared|kept_rows|directions|lengths?|"
-    r"with_constant|hyperplanes?|pool|signed_values|weighted|weight|sign|components?|term|terms|"
+    r"with_constant|with_nothing|gathered|gathered_inputs|hyperplanes?|pool|signed_values|weighted|weight|sign|components?|term|terms|"
     r"factors?|product|collected|items|key_table|all_keys|name|fill|shift|scale|part|"
     r"join_use_nulls|prefer_column_name_to_alias|e\d+|d"
 )

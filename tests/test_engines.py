@@ -86,6 +86,61 @@ def test_the_smallest_tables(engine, form, rows, columns, pool):
     assert np.allclose(found, krp.transform(frame).reshape(rows, 3), rtol=1e-13)
 
 
+def as_entries(frame):
+    """The same table as (r, f, v), without its zeros; a row's number is 10 and its place."""
+    rows, features = np.nonzero(frame.to_numpy())
+    values = frame.to_numpy()[rows, features]
+    return pd.DataFrame({"r": rows + 10, "f": features, "v": values})
+
+
+@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("scaling", [None, "unit"])
+def test_sparse_input_gives_what_its_table_gives(engine, form, pool, scaling):
+    frame = dyadic(15, 6).where(np.random.default_rng(1).random((15, 6)) < 0.3, 0.0)
+    frame.columns = [str(i) for i in range(6)]
+    frame.iloc[4] = 0.0
+    engine.store(as_entries(frame), "entries")
+    engine.store(pd.DataFrame({"r": np.arange(10, 25), "id": np.arange(15) * 2}), "keys")
+    krp = sqlkrp.KRP(2, 5, coef0=0.25, scaling=scaling, random_state=0, **POOLS[pool]).fit(frame)
+    sparse = {"long": ("r", "f", "v"), "form": form}
+    found = engine.features(krp, "entries", rows="keys", keep=["id"], **sparse)
+    assert np.array_equal(found[:, :2], np.column_stack([np.arange(10, 25), np.arange(15) * 2]))
+    assert np.allclose(found[:, 2:], krp.transform(frame), rtol=1e-12, atol=1e-12)
+    without = engine.features(krp, "entries", **sparse)
+    there = frame.any(axis=1).to_numpy()
+    assert np.array_equal(without[:, 0], np.arange(10, 25)[there])
+    assert np.allclose(without[:, 1:], krp.transform(frame[there]), rtol=1e-12, atol=1e-12)
+    if scaling is None and pool != "gaussian":
+        projected = engine.features(krp, "entries", rows="keys", stage="projection", **sparse)
+        twin = krp.program_.projection().apply(frame.to_numpy())
+        assert np.array_equal(projected[:, 1:], twin)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("nulls", ["zero", "mean", "propagate"])
+@pytest.mark.parametrize("output", ["columns", "array"])
+def test_missing_entries_are_not_absent_ones(engine, form, nulls, output):
+    frame = dyadic(8, 4).set_axis([str(i) for i in range(4)], axis=1)
+    krp = sqlkrp.KRP(2, 4, n_terms=2, nulls=nulls, coef0=0.5, random_state=0).fit(frame)
+    frame.iloc[2, 1] = 0.0
+    frame.iloc[6] = 0.0
+    entries = as_entries(frame)
+    entries.loc[entries["r"].eq(15) & entries["f"].eq(3), "v"] = np.nan
+    frame.iloc[5, 3] = np.nan
+    engine.store(entries, "entries")
+    engine.store(pd.DataFrame({"r": np.arange(10, 18)}), "keys")
+    options = {"long": ("r", "f", "v"), "rows": "keys", "form": form, "output": output}
+    if output == "array" and engine.name == "sqlite":
+        with pytest.raises(LimitError, match="sqlite has no arrays"):
+            engine.features(krp, "entries", **options)
+        return
+    found = engine.features(krp, "entries", **options)[:, 1:]
+    expected = krp.transform(frame)
+    assert np.isnan(expected).any() == (nulls == "propagate")
+    assert np.allclose(found, expected, rtol=1e-12, atol=1e-12, equal_nan=True)
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_equal_rows_are_each_a_row(engine, form):
     frame = pd.concat([dyadic(3, 4)] * 4, ignore_index=True).assign(id=1)

@@ -255,7 +255,6 @@ def test_nothing_is_planned_for_the_tables_form():
     names = [f"c{i}" for i in range(50)]
     krp = sqlkrp.KRP(2, 10, random_state=0).fit(names)
     assert krp.statement("t", form="tables").plan is None
-    assert krp.statement("t", long=("r", "f", "v")).plan is None
     huge = sqlkrp.KRP(2, 10, n_hyperplanes=3000, random_state=0).fit([f"c{i}" for i in range(2000)])
     (ways,) = plan_program(huge.program_.projection(), "auto", DUCKDB).ways.values()
     assert [way.plan for way in ways] == ["plain"]

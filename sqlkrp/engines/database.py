@@ -113,10 +113,8 @@ class Database:
                 table_sizes = features_table(statement, query, self._session.dialect)
                 require(table_sizes, self._session.dialect)
             if view and statement.side_tables:
-                raise ParameterError(
-                    "a view in the tables form would need side tables that stay: "
-                    "use form='wide', or create a table"
-                )
+                instead = "create a table" if long else "use form='wide', or create a table"
+                raise ParameterError(f"this view would need side tables that stay: {instead}")
             with self._side_tables(statement):
                 count = self._session.create(full, statement.text, view=view, replace=replace)
             if view:
@@ -218,7 +216,8 @@ class Database:
     def _computed(self, query: Query, count: int) -> tuple[str, Array, Array]:
         """The form used, and the inputs and the engine's features of a sample of rows."""
         form = draft(query, self._session.dialect).form
-        if form == "wide" and self._session.dialect.array is not None:
+        in_columns = form == "wide" and query.long is None
+        if in_columns and self._session.dialect.array is not None:
             return (form, *computed_in_place(self._session, query, count))
         with sampled(self._session, query, count) as (small, inputs):
             statement = write(small, self._session.dialect)

@@ -6,14 +6,23 @@ Nothing here changes what is computed: on numbers whose sums are exact every pla
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from sqlkrp.errors import ParameterError
 from sqlkrp.sql.facts import Dialect
-from sqlkrp.sql.sharing import Circuit, Pairs, butterflies, paired, plain, shared
+from sqlkrp.sql.sharing import (
+    Circuit,
+    Pairs,
+    additions_of_groups,
+    butterflies,
+    paired,
+    plain,
+    shared,
+)
 from sqlkrp.stages import Butterflies, Program, SignedSums, SumOfProducts
 
 __all__ = ["PLANS", "Plan", "Way", "plan_program"]
@@ -32,12 +41,24 @@ _PAIRS_SAVE = 0.25
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """One way to compute the signed sums of a stage, and about what it costs."""
+    """One way to compute the signed sums of a stage, worked out when it is looked at."""
 
     plan: str
     name: str
-    circuit: Circuit
-    seconds: float
+    at_least: float
+    """Seconds that it takes in any case, known without working it out."""
+    _work_out: Callable[[], Circuit]
+    _cost: Callable[[Circuit], float]
+
+    @cached_property
+    def circuit(self) -> Circuit:
+        """The sums."""
+        return self._work_out()
+
+    @cached_property
+    def seconds(self) -> float:
+        """About what it costs."""
+        return self._cost(self.circuit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +115,11 @@ def _choose(ways: list[Way], plan: str) -> Way:
     allowed = [way for way in ways if plan in ("auto", way.plan)]
     if not allowed and plan == "butterflies":
         raise ParameterError("plan='butterflies' is for Hadamard pools: use 'auto' or 'shared'")
-    return min(allowed or ways, key=lambda way: way.seconds)
+    best, *others = sorted(allowed or ways, key=lambda way: way.at_least)
+    for way in others:
+        if way.at_least < best.seconds and way.seconds < best.seconds:
+            best = way
+    return best
 
 
 def _ways(
@@ -102,26 +127,33 @@ def _ways(
 ) -> list[Way]:
     """Every way that there may be, the plainest first."""
     table = stage.signed_sums if isinstance(stage, Butterflies) else stage
-    circuits = {("plain", "plain"): plain(table)}
+    cost = partial(_seconds, dialect=dialect, room=room)
+
+    def way(plan: str, name: str, additions: int, work_out: Callable[[], Circuit]) -> Way:
+        return Way(plan, name, _seconds_of(additions, 0, dialect), work_out, cost)
+
+    ways = [way("plain", "plain", table.additions, partial(plain, table))]
     few = table.n_sums * table.n_inputs <= _LARGEST_TABLE
-    sizes = _GROUP_SIZES[: max(0, table.n_inputs - 1)] if few and plan != "plain" else ()
-    for size in sizes:
-        circuits["shared", f"shared, groups of {size}"] = shared(table, size)
+    for size in _GROUP_SIZES[: max(0, table.n_inputs - 1)] if few and plan != "plain" else ():
+        name = f"shared, groups of {size}"
+        least = additions_of_groups(table, size)
+        ways.append(way("shared", name, least, partial(shared, table, size)))
     if isinstance(stage, Butterflies):
-        circuits["butterflies", "butterflies"] = butterflies(stage)
-    return [
-        Way(way, name, circuit, _seconds(circuit, dialect, room))
-        for (way, name), circuit in circuits.items()
-    ]
+        ways.append(way("butterflies", "butterflies", 0, partial(butterflies, stage)))
+    return ways
 
 
 def _seconds(circuit: Circuit, dialect: Dialect, room: int | None) -> float:
-    costs = dialect.costs
-    nodes = 2 * circuit.additions + circuit.columns
-    a_row = circuit.additions * costs.addition + circuit.columns * costs.column
+    seconds = _seconds_of(circuit.additions, circuit.columns, dialect)
     # What a SELECT has no room for goes on in an array, or cannot be.
     if room is not None and circuit.widest > room:
         packed = (circuit.widest - room) / circuit.widest
-        item = math.inf if dialect.array is None else costs.item
-        a_row += packed * (len(circuit.terms) + circuit.columns) * item
-    return nodes * costs.node + _ROWS * a_row
+        item = math.inf if dialect.array is None else dialect.costs.item
+        seconds += _ROWS * packed * (len(circuit.terms) + circuit.columns) * item
+    return seconds
+
+
+def _seconds_of(additions: int, columns: int, dialect: Dialect) -> float:
+    costs = dialect.costs
+    a_row = additions * costs.addition + columns * costs.column
+    return (2 * additions + columns) * costs.node + _ROWS * a_row

@@ -20,7 +20,16 @@ from numpy.typing import NDArray
 
 from sqlkrp.stages import Butterflies, SignedSums, SumOfProducts
 
-__all__ = ["Circuit", "Layer", "Pairs", "butterflies", "paired", "plain", "shared"]
+__all__ = [
+    "Circuit",
+    "Layer",
+    "Pairs",
+    "additions_of_groups",
+    "butterflies",
+    "paired",
+    "plain",
+    "shared",
+]
 
 #: Places, from 1, of a layer below; a negative one stands for minus its column, 0 for nothing.
 Places = NDArray[np.int64]
@@ -128,6 +137,13 @@ def shared(stage: SignedSums, size: int) -> Circuit:
     counts = np.count_nonzero(places, axis=1)
     starts = np.concatenate([[0], np.cumsum(counts)])
     return Circuit(tuple(layers), starts, places[places != 0])
+
+
+def additions_of_groups(stage: SignedSums, size: int) -> int:
+    """The additions that :func:`shared` needs for the sums alone, however much is shared."""
+    met = np.zeros((stage.n_sums, -(-stage.n_inputs // size)), dtype=bool)
+    met[stage.hyperplane, stage.feature // size] = True
+    return int(np.count_nonzero(met) - np.count_nonzero(met.any(axis=1)))
 
 
 def butterflies(stage: Butterflies) -> Circuit:

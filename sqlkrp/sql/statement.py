@@ -12,7 +12,7 @@ from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.names import quote, require_distinct
 from sqlkrp.sql.planning import PLANS, Plan, plan_program
 from sqlkrp.sql.preflight import Check, checks, require, table_checks
-from sqlkrp.sql.tables import LongInput, side_tables, tables_select
+from sqlkrp.sql.tables import LongInput, gather_rows, side_tables, tables_select
 from sqlkrp.sql.wide import wide_select
 from sqlkrp.stages import Program, Table
 
@@ -90,7 +90,7 @@ def write(query: Query, dialect: Dialect) -> Statement:
 def draft(query: Query, dialect: Dialect) -> Statement:
     """The same, whatever its size."""
     _check(query, dialect)
-    plan = None if query.long is not None or query.form == "tables" else _plan(query, dialect)
+    plan = None if query.form == "tables" else _plan(query, dialect)
     form, because = _choose_form(query, plan, dialect)
     statement = _write(query, form, because, plan, dialect)
     if query.form == "auto" and form == "wide" and not statement.fits():
@@ -157,8 +157,6 @@ def _guarded(query: Query) -> bool:
 
 def _choose_form(query: Query, plan: Plan | None, dialect: Dialect) -> tuple[str, str]:
     """The form to try first, and why."""
-    if query.long is not None:
-        return "tables", "the input is (row, feature, value)"
     if plan is None or query.form != "auto":
         return query.form, "asked for"
     operations = plan.additions + plan.products
@@ -181,15 +179,23 @@ def _write(query: Query, form: str, because: str, plan: Plan | None, dialect: Di
     guard = _guarded(query)
     booleans = program.prepare.booleans if query.booleans is None else query.booleans
     side: dict[tuple[int, str], tuple[str, Table]] = {}
+    if form == "tables" or query.long is not None:
+        side = side_tables(program, query.digest, query.token)
+    names = {key: quote(full, dialect) for key, (full, _) in side.items()}
     if form == "wide":
         assert plan is not None
+        gathered = None
+        if query.long is not None:
+            side = {key: found for key, found in side.items() if key[0] == 0}
+            gathered = gather_rows(
+                program, plan.program.prepare.columns, query.relation, query.long, query.keep,
+                dialect, names, guard=guard, booleans=booleans,
+            )  # fmt: skip
         select, widest = wide_select(
-            plan, query.relation, query.keep, dialect,
-            array=array, guard=guard, booleans=booleans,
+            plan, query.relation, kept, dialect,
+            array=array, guard=guard, booleans=booleans, gathered=gathered,
         )  # fmt: skip
     else:
-        side = side_tables(program, query.digest, query.token)
-        names = {key: quote(full, dialect) for key, (full, _) in side.items()}
         select, widest = tables_select(
             program, query.relation, query.keep, dialect, names,
             array=array, guard=guard, long=query.long, booleans=booleans,
@@ -217,11 +223,6 @@ def _check(query: Query, dialect: Dialect) -> None:
             raise ParameterError(f"{name}={value!r} is not allowed: use one of {allowed}")
     if query.output == "array" and dialect.array is None:
         raise LimitError(f"{dialect.name} has no arrays of numbers: use output='columns'")
-    if query.long is not None and query.form == "wide":
-        raise LimitError(
-            "form='wide' reads one column a feature, and the input is (row, feature, value): "
-            "use form='tables' or 'auto'"
-        )
     if query.long is not None and query.long.keys is None and query.keep:
         raise ParameterError(
             f"columns to keep ({', '.join(query.keep)}) come from a table of rows: name it"
@@ -239,6 +240,6 @@ def _head(query: Query, form: str, dialect: Dialect) -> str:
             f"generated for {dialect.name}, and never executed there by sqlkrp's tests: "
             "compare a few rows with the map's transform first",
         )
-    if form == "tables":
+    if form == "tables" or query.long is not None:
         lines.append("joins side tables of this map: sqlkrp tables MAP writes them, with load.sql")
     return "".join(f"-- {line}\n" for line in lines)

@@ -31,8 +31,10 @@ from sqlkrp.stages import (
 )
 
 __all__ = [
+    "Gathered",
     "LongInput",
     "create_side_table",
+    "gather_rows",
     "load_side_table",
     "side_tables",
     "tables_select",
@@ -104,14 +106,12 @@ def tables_select(
     Also returns how many entries its widest SELECT has. ``names`` are the side tables by (stage,
     name), as SQL.
     """
-    taken = {relation.lower(), ((long and long.keys) or "").lower()}
-    chain = _Chain(dialect, program.prepare.dtype, names, taken)
     if long is None:
+        chain = _Chain(dialect, program.prepare.dtype, names, {relation.lower()})
         _dense_entries(chain, program.prepare, relation, keep, booleans)
+        _prepare(chain, program.prepare, guard)
     else:
-        _require_zero_stays_zero(program.prepare)
-        _sparse_entries(chain, relation, long, keep, booleans)
-    _prepare(chain, program.prepare, guard)
+        chain = _sparse_chain(program, relation, long, keep, dialect, names, guard, booleans)
     for position, stage in enumerate(program.stages[1:], start=1):
         _STEPS[type(stage)](chain, stage, position)
     selected = [f"source.k{i} AS {quote(name, dialect)}" for i, name in enumerate(keep)]
@@ -127,6 +127,85 @@ def tables_select(
     n_numbered = 1 + len(keep) + (0 if long else len(program.prepare.columns))
     widest = max(n_numbered, len(selected) + len(outputs), 1 + len(collected))
     return chain.text(final), widest
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Sparse input as rows of prepared inputs, from which the wide form goes on.
+
+    Its columns are row_id, what is carried, ``complete`` (1 in rows that have features), and x0,
+    x1, ...
+    """
+
+    relation: str
+    n_carried: int
+    n_inputs: int
+    widest: int
+    """Entries of its widest SELECT."""
+    chain: _Chain
+
+    def statement(self, select: str) -> str:
+        """A SELECT from the relation, with the steps to it before it."""
+        return self.chain.text(select)
+
+
+def gather_rows(
+    program: Program,
+    columns: Sequence[str],
+    relation: str,
+    long: LongInput,
+    keep: Sequence[str],
+    dialect: Dialect,
+    names: Mapping[tuple[int, str], str],
+    *,
+    guard: bool = True,
+    booleans: Collection[str] = (),
+) -> Gathered:
+    """The inputs of these columns, prepared, as one row a row of sparse input."""
+    chain = _sparse_chain(program, relation, long, keep, dialect, names, guard, booleans)
+    prepare = program.prepare
+    # An entry that adds nothing, so that a row without others is there as well.
+    nothing = {"feature": "0", "constant": chain.double(0.0)}
+    chain.then("with_nothing", "add_constant", {"complete": chain.complete}, nothing)
+    places = [prepare.columns.index(name) for name in columns]
+    if prepare.constant is not None:
+        places.append(len(prepare.columns))
+    zero = chain.double(0.0)
+    sums = [
+        f"SUM(CASE WHEN feature = {place} THEN value ELSE {zero} END) AS x{i}"
+        for i, place in enumerate(places)
+    ]
+    chain.then("gathered_inputs", "collect_values", {}, {"collected": sums})
+    inputs = [
+        f"{dialect.cast.format(value=f'collected.x{i}', type=chain.type)} AS x{i}"
+        for i in range(len(places))
+    ]
+    carried = ["source.row_key AS k0", *(f"source.k{i} AS k{i + 1}" for i in range(len(keep)))]
+    relations = {"source": chain.source, "collected": chain.current}
+    gathered = chain.add("gathered", "gather", relations, {"kept": carried, "inputs": inputs})
+    chain.reads[gathered] += 1
+    widest = 2 + len(carried) + len(inputs)
+    return Gathered(gathered, len(carried), len(inputs), widest, chain)
+
+
+def _sparse_chain(
+    program: Program,
+    relation: str,
+    long: LongInput,
+    keep: Sequence[str],
+    dialect: Dialect,
+    names: Mapping[tuple[int, str], str],
+    guard: bool,
+    booleans: Collection[str],
+) -> _Chain:
+    """The steps from sparse input to prepared entries."""
+    prepare = program.prepare
+    _require_zero_stays_zero(prepare)
+    taken = {relation.lower(), (long.keys or "").lower()}
+    chain = _Chain(dialect, prepare.dtype, names, taken)
+    _sparse_entries(chain, relation, long, keep, booleans)
+    _prepare(chain, prepare, guard)
+    return chain
 
 
 @dataclass

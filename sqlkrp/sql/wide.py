@@ -19,6 +19,7 @@ from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.names import balanced, listed, number, quote, soft_cast, text
 from sqlkrp.sql.planning import Plan
 from sqlkrp.sql.sharing import Circuit, Pairs
+from sqlkrp.sql.tables import Gathered
 from sqlkrp.stages import (
     Prepare,
     Scale,
@@ -39,19 +40,24 @@ def wide_select(
     array: str | None = None,
     guard: bool = True,
     booleans: Collection[str] = (),
+    gathered: Gathered | None = None,
 ) -> tuple[str, int]:
     """The SELECT of a planned program's outputs from ``relation`` (SQL), in the wide form.
 
     Also returns how many entries its widest SELECT has. ``keep`` columns come first. With
     ``array`` the outputs are one array column of that name. With ``guard`` a missing value under
-    ``nulls="error"`` stops the statement.
+    ``nulls="error"`` stops the statement. Inputs that were ``gathered`` are prepared already.
     """
     program = plan.program
     carried = [f"k{i}" for i in range(len(keep))]
     sources = [quote(name, dialect) for name in keep]
     writer = _Writer(dialect, program.prepare.dtype, relation, guard, booleans, carried, sources)
     values: list[str] = []
+    if gathered is not None:
+        values = writer.go_on_from(gathered, complete=program.prepare.nulls != "propagate")
     for i, stage in enumerate(program.stages):
+        if i == 0 and gathered is not None:
+            continue
         if i in plan.chosen:
             values = _circuit(plan.chosen[i].circuit, values, writer)
         elif i in plan.pairs:
@@ -66,7 +72,10 @@ def wide_select(
         ]
     else:
         outputs = [f"{_as_array(values, writer)} AS {quote(array, dialect)}"]
-    return writer.select([*kept, *outputs]), writer.widest
+    select = writer.select([*kept, *outputs])
+    if gathered is None:
+        return select, writer.widest
+    return gathered.statement(f"{select}\nORDER BY s.row_id"), writer.widest
 
 
 @dataclass
@@ -107,6 +116,14 @@ class _Writer:
     def cast(self, value: str) -> str:
         """A cast to that type."""
         return self.dialect.cast.format(value=value, type=self.type)
+
+    def go_on_from(self, gathered: Gathered, *, complete: bool) -> list[str]:
+        """Read inputs that are prepared already; some are NULL if not all rows are ``complete``."""
+        self.below = f"{gathered.relation} s"
+        self.carried = ["row_id", *self.carried]
+        self.complete = not complete
+        self.levels, self.widest = 1, gathered.widest
+        return [f"x{i}" for i in range(gathered.n_inputs)]
 
     def level(self, items: Mapping[str, str]) -> dict[str, str]:
         """Open a SELECT of these items (name to value) over what is below; carried ones go along.
