@@ -6,6 +6,7 @@ first, as sqlkrp does.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import duckdb
@@ -15,7 +16,7 @@ import pyarrow as pa
 import sqlkrp
 from sqlkrp.stages import Butterflies, Scale, SignedSums, SumOfProducts
 
-_ROWS_AT_ONCE = 4096
+_ROWS_AT_ONCE = 8192
 
 
 def in_database(connection: duckdb.DuckDBPyConnection, krp: sqlkrp.FeatureMap) -> None:
@@ -46,29 +47,48 @@ def write_back(connection: duckdb.DuckDBPyConnection, label: Any, features: np.n
 
 
 def streamed(connection: duckdb.DuckDBPyConnection, krp: sqlkrp.FeatureMap) -> None:
-    """By hand, as well as we could: Arrow batches, single precision BLAS, products in one piece."""
-    _, projection, products, scale = krp.program.stages
+    """By hand, as well as we could: Arrow batches, single precision BLAS, one CREATE TABLE."""
+    columns = ", ".join(f'"{name}"' for name in krp.program.prepare.columns)
+    reader = connection.cursor().sql(f"SELECT label, {columns} FROM source")
+    batches = reader.to_arrow_reader(_ROWS_AT_ONCE)
+    types = [pa.field("label", batches.schema.field("label").type)]
+    types += [pa.field(name, pa.float32()) for name in krp.program.names]
+    schema, compute = pa.schema(types), by_hand(krp)
+
+    def made() -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            inputs = np.stack([one.to_numpy(zero_copy_only=False) for one in batch.columns[1:]])
+            found = compute(inputs.astype("float32"))
+            arrays = [batch.column(0), *(pa.array(row) for row in found)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    connection.register("arrived", pa.RecordBatchReader.from_batches(schema, made()))
+    connection.execute("CREATE TABLE features AS SELECT * FROM arrived")
+    connection.unregister("arrived")
+
+
+def by_hand(krp: sqlkrp.FeatureMap) -> Callable[[np.ndarray], np.ndarray]:
+    """Inputs to features, both a column a row of the source."""
+    projection = krp.program.stages[1]
     assert isinstance(projection, (SignedSums, Butterflies))
-    assert isinstance(products, SumOfProducts)
+    matrix, multiply = dense(projection), products(krp)
+    return lambda inputs: multiply(matrix @ inputs)
+
+
+def products(krp: sqlkrp.FeatureMap) -> Callable[[np.ndarray], np.ndarray]:
+    """The projection to features."""
+    *_, stage, scale = krp.program.stages
+    assert isinstance(stage, SumOfProducts)
     assert isinstance(scale, Scale)
-    matrix = dense(projection)
-    names = ["label", *krp.program.names]
-    shape = ", ".join(f"{name} FLOAT" for name in names[1:])
-    writer = connection.cursor()
-    writer.execute(f"CREATE TABLE features (label BIGINT, {shape})")
-    columns = [f'"{name}"' for name in krp.program.prepare.columns]
-    reader = connection.execute(f"SELECT label, {', '.join(columns)} FROM source").to_arrow_reader(
-        _ROWS_AT_ONCE
-    )
-    factors, signs = products.factors.tolist(), products.sign.tolist()
-    for batch in reader:
-        inputs = np.stack([column.to_numpy(zero_copy_only=False) for column in batch.columns[1:]])
-        found = multiplied(matrix @ inputs.astype("float32"), factors, signs)
-        found *= np.float32(scale.constant)
-        arrays = [batch.column(0), *(pa.array(row) for row in found)]
-        writer.register("arrived", pa.table(arrays, names=names))
-        writer.execute("INSERT INTO features SELECT * FROM arrived")
-        writer.unregister("arrived")
+    factors, signs = stage.factors.tolist(), stage.sign.tolist()
+    constant = np.float32(scale.constant)
+
+    def compute(projected: np.ndarray) -> np.ndarray:
+        found = multiplied(projected, factors, signs)
+        found *= constant
+        return found
+
+    return compute
 
 
 def dense(projection: SignedSums | Butterflies) -> np.ndarray:
