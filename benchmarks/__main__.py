@@ -40,7 +40,7 @@ def main() -> None:
         dense.mnist(connection, given.data, rows)
         report += dense.ways_section(connection, given.data, repeats, rows)
         report += dense.planning_section(connection, repeats)
-        report += dense.files_section(connection, folder, repeats, rows // 10)
+        report += dense.files_section(connection, folder, repeats, rows)
         connection.close()
         report += dense.monomials_section(folder, given.data, repeats, given.quick)
         report += sparse.section(folder, given.data, repeats, given.quick)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -151,7 +152,6 @@ def files_section(
     database, lines = sqlkrp.connect(connection), []
     for suffix, write_frame in (
         ("csv", frame.to_csv),
-        ("csv.gz", frame.to_csv),
         ("parquet", frame.to_parquet),
     ):
         ours, theirs = folder / f"ours.{suffix}", folder / f"theirs.{suffix}"
@@ -168,6 +168,7 @@ def files_section(
                 started = time.perf_counter()
                 way.run(connection)
                 way.seconds.append(time.perf_counter() - started)
+                print(f"{way.name:<70} {way.seconds[-1]:>7.2f}", file=sys.stderr, flush=True)
         seconds = [f"{way.median:.2f}" for way in ways]
         lines.append([f".{suffix}", *seconds, f"{ways[1].median / ways[0].median:.1f}"])
     title = f"## Files: {rows:,} rows of them; sqlkrp computes the features as well\n"

@@ -54,6 +54,7 @@ _DUCKDB = Dialect(
         ),
         entry="{value}",
     ),
+    position="#{place}",
     product="PRODUCT({value}) OVER ({window})",
     # Planning takes about 18 KB an operation: 4.5 GB at so many.
     limits=Limits(depth=900, nested_selects=200, operations=250_000),

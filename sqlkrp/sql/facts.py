@@ -153,6 +153,9 @@ class Dialect:
     """The aggregate of column value as an array, in the order of column feature."""
 
     # --- queries ------------------------------------------------------------------------------
+    position: str | None = None
+    """How column number {place}, from 1, of the only relation below is written, if that is parsed
+    faster than its name."""
     fence: str = ""
     """What keeps a nested SELECT from being inlined and computed again; empty where it is not."""
     materialized: str = "AS"

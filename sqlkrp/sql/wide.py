@@ -10,7 +10,7 @@ once; they are never parsed again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -29,6 +29,9 @@ from sqlkrp.stages import (
 )
 
 __all__ = ["wide_select"]
+
+# Names are for people, who do not read a statement of more operations column by column.
+_READABLE = 5_000
 
 
 def wide_select(
@@ -51,7 +54,10 @@ def wide_select(
     program = plan.program
     carried = [f"k{i}" for i in range(len(keep))]
     sources = [quote(name, dialect) for name in keep]
-    writer = _Writer(dialect, program.prepare.dtype, relation, guard, booleans, carried, sources)
+    by_position = plan.additions + plan.products > _READABLE
+    writer = _Writer(
+        dialect, program.prepare.dtype, relation, guard, booleans, by_position, carried, sources
+    )
     values: list[str] = []
     if gathered is not None:
         values = writer.go_on_from(gathered, complete=program.prepare.nulls != "propagate")
@@ -88,6 +94,8 @@ class _Writer:
     """The relation, then the SELECTs over it."""
     guard: bool
     booleans: Collection[str] = ()
+    by_position: bool = False
+    """Whether to refer to columns by their places, where the dialect can."""
     carried: Sequence[str] = ()
     carry_sources: Sequence[str] = ()
     complete: bool = False
@@ -141,7 +149,7 @@ class _Writer:
         written = [
             name if value == name else f"{value} AS {name}" for name, value in columns.items()
         ]
-        references = {name: name for name in columns}
+        references = self._references(columns, 1 + len(carried))
         if packed:
             array = f"rest{self.levels}"
             assert self.dialect.array is not None
@@ -154,6 +162,13 @@ class _Writer:
         self.below = f"(\nSELECT\n{listing}\nFROM {self.below}{fence}\n) s"
         self.levels += 1
         return references
+
+    def _references(self, columns: Iterable[str], first: int) -> dict[str, str]:
+        """How columns are written in the next SELECT; they begin at a place."""
+        position = self.dialect.position if self.by_position else None
+        if position is None:
+            return {name: name for name in columns}
+        return {name: position.format(place=i) for i, name in enumerate(columns, start=first)}
 
     def _split(
         self, items: Mapping[str, str], n_carried: int
