@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -258,6 +259,33 @@ def test_nothing_is_planned_for_the_tables_form():
     huge = sqlkrp.KRP(2, 10, n_hyperplanes=3000, random_state=0).fit([f"c{i}" for i in range(2000)])
     (ways,) = plan_program(huge.program_.projection(), "auto", DUCKDB).ways.values()
     assert [way.plan for way in ways] == ["plain"]
+
+
+def test_large_statements_refer_to_columns_by_place_where_that_is_parsed_faster():
+    krp = sqlkrp.KRP(2, 200, pool="hadamard", random_state=0).fit([f"c{i}" for i in range(100)])
+    assert re.search(r"#\d", krp.to_sql("t"))
+    assert "#" not in krp.to_sql("t", dialect="postgres")
+    assert "#" not in krp.select(range(3)).to_sql("t")
+
+
+def test_sparse_rows_are_gathered_unless_there_are_very_many_columns():
+    few = sqlkrp.KRP(2, 3, pool="hadamard", random_state=0).fit([f"c{i}" for i in range(2000)])
+    many = sqlkrp.KRP(2, 3, pool="hadamard", random_state=0).fit([f"c{i}" for i in range(2001)])
+    long = ("r", "f", "v")
+    assert few.statement("t", long=long).form == "wide"
+    assert many.statement("t", long=long).form == "tables"
+    assert many.statement("t", long=long, form="wide").form == "wide"
+
+
+def test_a_constant_that_no_sum_needs_is_not_gathered(connection):
+    frame = pd.DataFrame({"r": [1, 1, 2], "f": ["c0", "c1", "c0"], "v": [0.5, 2.0, 1.0]})
+    store(connection, frame, "e")
+    options = {"n_terms": 1, "n_hyperplanes": 3, "s": 6, "coef0": 1}
+    maps = (sqlkrp.KRP(1, 3, random_state=seed, **options).fit(["c0", "c1"]) for seed in range(99))
+    krp = next(one for one in maps if set(one.program_.stages[1].feature.tolist()) == {0, 1})
+    with sqlkrp.connect(connection) as db:
+        for form in ("wide", "tables"):
+            assert db.verify(krp, "e", long=("r", "f", "v"), form=form).ok
 
 
 def test_columns_that_are_kept_need_room_too():

@@ -32,6 +32,9 @@ FORMS = ("auto", "wide", "tables")
 STAGES = ("features", "projection")
 OUTPUTS = ("columns", "array")
 
+# Gathering sparse rows looks at every entry once for each column; beyond so many, joins are faster.
+_GATHERED = 2_000
+
 
 @dataclass(frozen=True)
 class Query:
@@ -159,6 +162,9 @@ def _choose_form(query: Query, plan: Plan | None, dialect: Dialect) -> tuple[str
     """The form to try first, and why."""
     if plan is None or query.form != "auto":
         return query.form, "asked for"
+    n_columns = len(plan.program.prepare.columns)
+    if query.long is not None and n_columns > _GATHERED:
+        return "tables", f"{n_columns:,} columns, and up to {_GATHERED:,} entries are gathered"
     operations = plan.additions + plan.products
     limit = dialect.limits.operations
     short = operations <= limit
@@ -188,7 +194,7 @@ def _write(query: Query, form: str, because: str, plan: Plan | None, dialect: Di
         if query.long is not None:
             side = {key: found for key, found in side.items() if key[0] == 0}
             gathered = gather_rows(
-                program, plan.program.prepare.columns, query.relation, query.long, query.keep,
+                program, plan.program.prepare, query.relation, query.long, query.keep,
                 dialect, names, guard=guard, booleans=booleans,
             )  # fmt: skip
         select, widest = wide_select(

@@ -138,7 +138,6 @@ class Gathered:
     """
 
     relation: str
-    n_carried: int
     n_inputs: int
     widest: int
     """Entries of its widest SELECT."""
@@ -151,7 +150,7 @@ class Gathered:
 
 def gather_rows(
     program: Program,
-    columns: Sequence[str],
+    wanted: Prepare,
     relation: str,
     long: LongInput,
     keep: Sequence[str],
@@ -161,14 +160,14 @@ def gather_rows(
     guard: bool = True,
     booleans: Collection[str] = (),
 ) -> Gathered:
-    """The inputs of these columns, prepared, as one row a row of sparse input."""
+    """Those of a program's prepared inputs that are wanted, as one row a row of sparse input."""
     chain = _sparse_chain(program, relation, long, keep, dialect, names, guard, booleans)
     prepare = program.prepare
     # An entry that adds nothing, so that a row without others is there as well.
     nothing = {"feature": "0", "constant": chain.double(0.0)}
     chain.then("with_nothing", "add_constant", {"complete": chain.complete}, nothing)
-    places = [prepare.columns.index(name) for name in columns]
-    if prepare.constant is not None:
+    places = [prepare.columns.index(name) for name in wanted.columns]
+    if wanted.constant is not None:
         places.append(len(prepare.columns))
     zero = chain.double(0.0)
     sums = [
@@ -185,7 +184,7 @@ def gather_rows(
     gathered = chain.add("gathered", "gather", relations, {"kept": carried, "inputs": inputs})
     chain.reads[gathered] += 1
     widest = 2 + len(carried) + len(inputs)
-    return Gathered(gathered, len(carried), len(inputs), widest, chain)
+    return Gathered(gathered, len(inputs), widest, chain)
 
 
 def _sparse_chain(
