@@ -139,3 +139,12 @@ def test_the_readme_s_table_of_dialects_is_what_its_command_prints():
         capture_output=True, text=True, check=True, cwd=ROOT,
     )  # fmt: skip
     assert done.stdout in (ROOT / "README.md").read_text()
+
+
+def test_the_readme_s_performance_is_the_benchmark_s_output():
+    readme = (ROOT / "README.md").read_text()
+    section = readme.partition("## Performance")[2].partition("\n## ")[0]
+    tables = re.findall(r"(?:^\|.*\n)+", section, re.MULTILINE)
+    results = (ROOT / "benchmarks" / "results" / "results.md").read_text()
+    assert len(tables) >= 5
+    assert all(table in results for table in tables)
