@@ -17,7 +17,7 @@ from sklearn.random_projection import SparseRandomProjection
 import sqlkrp
 from benchmarks import peers
 from benchmarks.distortion import load, mean_distortion
-from benchmarks.measuring import Way, markdown, measure
+from benchmarks.measuring import Way, markdown, measure, named
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.sql.statement import write
 
@@ -91,7 +91,8 @@ def ways_section(
     measure([*ways, floor], connection, repeats)
     if (path := data / "mnist_test.parquet").exists():
         add_distortions(ways, load(path))
-    title = f"## MNIST: {rows:,} rows × 784 columns to 1,000 features, in a DuckDB file\n"
+    what = named(data, "mnist_train.parquet", "MNIST")
+    title = f"## {what}: {rows:,} rows × 784 columns to 1,000 features, in a DuckDB file\n"
     lines = [
         [
             way.name,
@@ -206,6 +207,7 @@ def monomials_section(folder: Path, data: Path, repeats: int, quick: bool) -> li
         ways.append(Way(f"sqlkrp: hadamard, t=10, k={k:,}", by_sqlkrp(krp)))
     measure(ways, connection, repeats)
     connection.close()
-    title = f"## Few columns: {rows:,} rows × 57 columns (spambase, repeated), degree 2\n"
+    what = named(data, "spambase.parquet", "spambase")
+    title = f"## Few columns: {rows:,} rows × 57 columns ({what}, repeated), degree 2\n"
     lines = [[way.name, f"{way.median:.2f}", way.spread] for way in ways]
     return [title, *markdown(["way", "seconds", "spread"], lines)]

@@ -17,7 +17,15 @@ from typing import Any
 
 import duckdb
 
-__all__ = ["Way", "in_its_own_process", "markdown", "measure", "peak_megabytes", "versions"]
+__all__ = [
+    "Way",
+    "in_its_own_process",
+    "markdown",
+    "measure",
+    "named",
+    "peak_megabytes",
+    "versions",
+]
 
 
 @dataclass
@@ -62,6 +70,11 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]
     return ["| " + " | ".join(str(cell) for cell in line) + " |" for line in lines] + [""]
 
 
+def named(data: Path, file: str, name: str) -> str:
+    """What to call rows that stand for a data set: made ones are not it."""
+    return name if (data / file).exists() else f"made rows of the shape of {name}"
+
+
 def versions() -> str:
     """What was measured, and on what."""
     packages = ("duckdb", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow")
@@ -69,6 +82,11 @@ def versions() -> str:
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
     ).stdout.strip()
+    changed = subprocess.run(
+        ["git", "status", "--porcelain", "--untracked-files=no"],
+        capture_output=True, text=True, check=False,
+    ).stdout.strip()  # fmt: skip
+    commit += " with changes" if changed else ""
     return (
         f"sqlkrp at {commit or 'no commit'}, Python {platform.python_version()}, {found}; "
         f"{os.cpu_count()} cores. Seconds are medians of interleaved runs."

@@ -10,7 +10,7 @@ import scipy.sparse
 
 import sqlkrp
 from benchmarks import peers
-from benchmarks.measuring import Way, markdown, measure
+from benchmarks.measuring import Way, markdown, measure, named
 from sqlkrp.stages import Butterflies, SignedSums
 
 LONG = ("row_id", "feature", "value")
@@ -44,7 +44,8 @@ def section(folder: Path, data: Path, repeats: int, quick: bool) -> list[str]:
         for table in ("labels", "entries")
     )
     connection.close()
-    title = f"## Sparse rows: {rows:,} rows of w8a, {entries:,} entries, 300 columns\n"
+    what = named(data, "w8a_train_long.parquet", "w8a")
+    title = f"## Sparse rows: {rows:,} rows of {what}, {entries:,} entries, 300 columns\n"
     lines = [[way.name, f"{way.median:.2f}", way.spread] for way in ways]
     return [title, *markdown(["way", "seconds", "spread"], lines)]
 

@@ -6,17 +6,53 @@
 """
 
 from sqlkrp import errors
-from sqlkrp.api import KRP, FeatureMap, load
+from sqlkrp.api import (
+    KGRP,
+    KRP,
+    PCA,
+    PRP,
+    SORF,
+    Chain,
+    ComplexKRP,
+    Ensemble,
+    ExplicitRP,
+    FeatureMap,
+    Nystroem,
+    RandomFourier,
+    RandomMaclaurin,
+    RandomProjection,
+    RankOneProjection,
+    SphericalRandomFeatures,
+    TensorSketch,
+    chain,
+    load,
+)
 from sqlkrp.engines import Database, connect
 from sqlkrp.errors import SqlkrpError
 from sqlkrp.version import __version__
 
 __all__ = [
+    "KGRP",
     "KRP",
+    "PCA",
+    "PRP",
+    "SORF",
+    "Chain",
+    "ComplexKRP",
     "Database",
+    "Ensemble",
+    "ExplicitRP",
     "FeatureMap",
+    "Nystroem",
+    "RandomFourier",
+    "RandomMaclaurin",
+    "RandomProjection",
+    "RankOneProjection",
+    "SphericalRandomFeatures",
     "SqlkrpError",
+    "TensorSketch",
     "__version__",
+    "chain",
     "connect",
     "errors",
     "load",

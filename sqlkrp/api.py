@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -19,12 +20,35 @@ from sqlkrp.files import write_folder, write_whole
 from sqlkrp.mapfile import digest, dumps, loads
 from sqlkrp.maps.base import match_spelling
 from sqlkrp.sql.dialects import dialect as facts_of
-from sqlkrp.sql.names import TableName, quote, quote_table
+from sqlkrp.sql.names import TableName, number, quote, quote_table
+from sqlkrp.sql.packing import bit_names, signed_by_bits
 from sqlkrp.sql.statement import Preflight, Query, Statement, preflight, write
-from sqlkrp.sql.tables import LongInput, create_side_table, load_side_table, side_tables
+from sqlkrp.sql.tables import create_side_table, load_side_table, read_long, side_tables
 from sqlkrp.version import __version__
 
-__all__ = ["KRP", "MAPS", "FeatureMap", "load"]
+__all__ = [
+    "KGRP",
+    "KRP",
+    "MAPS",
+    "MAP_NAMES",
+    "PCA",
+    "PRP",
+    "SORF",
+    "Chain",
+    "ComplexKRP",
+    "Ensemble",
+    "ExplicitRP",
+    "FeatureMap",
+    "Nystroem",
+    "RandomFourier",
+    "RandomMaclaurin",
+    "RandomProjection",
+    "RankOneProjection",
+    "SphericalRandomFeatures",
+    "TensorSketch",
+    "chain",
+    "load",
+]
 
 
 _OWN_FILES = re.compile(r"load\.sql|[0-9a-f]{12}_\w+\.(csv|parquet)")
@@ -115,7 +139,7 @@ class FeatureMap(maps.Map):
             raise ParameterError("a table of rows belongs to (row, feature, value) input")
         if long is not None:
             keys = None if rows is None else quote_table(rows, facts)
-            query = replace(query, long=LongInput(*long, keys=keys))
+            query = replace(query, long=read_long(long, keys))
         return write(query, facts)
 
     def preflight(
@@ -206,13 +230,7 @@ class FeatureMap(maps.Map):
     @property
     def title(self) -> str:
         """The map in one line: its headline, and what is not at its default."""
-        defaults = type(self)().get_params()
-        given = [
-            f"{name}={value!r}"
-            for name, value in self.parameters_.items()
-            if value != defaults[name] or name in self.headline
-        ]
-        return f"{type(self).__name__}({', '.join(given)})"
+        return _title(self, self.parameters_)
 
     def save(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:
         """Write the map file, whole or not at all."""
@@ -263,12 +281,164 @@ class FeatureMap(maps.Map):
         return sorted(target.iterdir())
 
 
+def _title(one: maps.Map, parameters: Mapping[str, Any]) -> str:
+    """A map in one line; those that it is made of too."""
+    defaults = one.default_params()
+    given = [
+        f"{name}={_told(value)}"
+        for name, value in parameters.items()
+        if name in one.headline or name not in defaults or value != defaults[name]
+    ]
+    return f"{type(one).__name__}({', '.join(given)})"
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, maps.Map):
+        return _title(value, value.get_params())
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_told, value))}]"
+    return repr(value)
+
+
 class KRP(FeatureMap, maps.KRP):  # noqa: D101 - its documentation is the map's
     __doc__ = maps.KRP.__doc__
 
 
+class RandomProjection(FeatureMap, maps.RandomProjection):  # noqa: D101 - its documentation is the map's
+    __doc__ = maps.RandomProjection.__doc__
+
+
+class ExplicitRP(FeatureMap, maps.ExplicitRP):  # noqa: D101 - its documentation is the map's
+    __doc__ = maps.ExplicitRP.__doc__
+
+
+class PRP(FeatureMap, maps.PRP):  # noqa: D101 - its documentation is the map's
+    __doc__ = maps.PRP.__doc__
+
+
+class KGRP(FeatureMap, maps.KGRP):  # noqa: D101 - its documentation is the map's
+    __doc__ = maps.KGRP.__doc__
+
+
+class Nystroem(FeatureMap, maps.Nystroem):  # noqa: D101 - its documentation is the map's
+    __doc__ = maps.Nystroem.__doc__
+
+
+class RandomFourier(FeatureMap, maps.RandomFourier):  # noqa: D101 - its documentation is the map's
+    __doc__ = maps.RandomFourier.__doc__
+
+
+class SORF(FeatureMap, maps.SORF):  # noqa: D101 - its documentation is the map's
+    __doc__ = maps.SORF.__doc__
+
+
+class SphericalRandomFeatures(FeatureMap, maps.SphericalRandomFeatures):  # noqa: D101 - its documentation is the map's
+    __doc__ = maps.SphericalRandomFeatures.__doc__
+
+
+class RandomMaclaurin(FeatureMap, maps.RandomMaclaurin):  # noqa: D101 - its documentation is the map's
+    __doc__ = maps.RandomMaclaurin.__doc__
+
+
+class TensorSketch(FeatureMap, maps.TensorSketch):  # noqa: D101 - its documentation is the map's
+    __doc__ = maps.TensorSketch.__doc__
+
+
+class RankOneProjection(FeatureMap, maps.RankOneProjection):  # noqa: D101 - its documentation is the map's
+    __doc__ = maps.RankOneProjection.__doc__
+
+    def score_sql(
+        self,
+        full: TableName,
+        signs: TableName,
+        *,
+        keys: tuple[str, str],
+        dialect: str = "duckdb",
+    ) -> str:
+        """The SELECT that scores each row of full features against each of packed signs.
+
+        ``full`` is a table of a map's features and ``signs`` one of the same map's with
+        ``binary=True`` and ``output="bits"``, drawn with the same seed; ``keys`` are the columns
+        that name their rows. The score of x and y is pi / (2 sqrt(m)) <f(x), sign B(y)>, which
+        estimates <x, y>^2 / |y|^2. Either table may hold the queries, and the other what is
+        searched.
+        """
+        facts = facts_of(dialect)
+        names = self.program.names
+        one, other = (quote(key, facts) for key in keys)
+        values = [f"numbers.{quote(name, facts)}" for name in names]
+        bits = [f"bits.{quote(name, facts)}" for name in bit_names(self.prefix, len(names))]
+        scale = number(math.pi / (2 * math.sqrt(len(names))), "float64", facts)
+        return (
+            f"SELECT\n  numbers.{one} AS full_key,\n  bits.{other} AS signs_key,\n"
+            f"  ({signed_by_bits(values, bits, facts)}) * {scale} AS score\n"
+            f"FROM {quote_table(full, facts)} AS numbers\n"
+            f"CROSS JOIN {quote_table(signs, facts)} AS bits"
+        )
+
+
+class PCA(FeatureMap, maps.PCA):  # noqa: D101 - its documentation is the map's
+    __doc__ = maps.PCA.__doc__
+
+
+class ComplexKRP(FeatureMap, maps.ComplexKRP):  # noqa: D101 - its documentation is the map's
+    __doc__ = maps.ComplexKRP.__doc__
+
+
+class Ensemble(FeatureMap, maps.Ensemble):  # noqa: D101 - its documentation is the map's
+    __doc__ = maps.Ensemble.__doc__
+
+
+class Chain(FeatureMap, maps.Chain):  # noqa: D101 - its documentation is the map's
+    __doc__ = maps.Chain.__doc__
+
+
+def chain(*parts: maps.Map, random_state: int | None = None) -> Chain:
+    """Maps one after another, as one map: ``chain(PCA(50), KRP(3))``."""
+    return Chain(parts, random_state=random_state)
+
+
 #: Every public map by the name that map files use.
-MAPS: dict[str, type[FeatureMap]] = {"KRP": KRP}
+MAPS: dict[str, type[FeatureMap]] = {
+    one.__name__: one
+    for one in (
+        KRP,
+        RandomProjection,
+        ExplicitRP,
+        PRP,
+        KGRP,
+        Nystroem,
+        RandomFourier,
+        SORF,
+        SphericalRandomFeatures,
+        RandomMaclaurin,
+        TensorSketch,
+        RankOneProjection,
+        PCA,
+        ComplexKRP,
+        Ensemble,
+        Chain,
+    )
+}
+
+
+#: The maps that the command line draws, by the names that it has for them.
+MAP_NAMES: dict[str, type[FeatureMap]] = {
+    "krp": KRP,
+    "complex-krp": ComplexKRP,
+    "random-projection": RandomProjection,
+    "explicit-rp": ExplicitRP,
+    "prp": PRP,
+    "random-maclaurin": RandomMaclaurin,
+    "tensor-sketch": TensorSketch,
+    "rank-one": RankOneProjection,
+    "random-fourier": RandomFourier,
+    "sorf": SORF,
+    "spherical": SphericalRandomFeatures,
+    "nystroem": Nystroem,
+    "kgrp": KGRP,
+    "pca": PCA,
+}
 
 
 def load(path: str | os.PathLike[str]) -> FeatureMap:

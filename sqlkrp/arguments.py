@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
+from sqlkrp.api import MAP_NAMES
 from sqlkrp.errors import ParameterError
 from sqlkrp.sql.dialects import DIALECTS
 from sqlkrp.sql.planning import PLANS
@@ -55,7 +56,9 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     )
     _add_source(one)
     _add_destination(one)
-    one.add_argument("--map", metavar="FILE", help="where to save the map (default: beside DEST)")
+    one.add_argument(
+        "--map-file", metavar="FILE", help="where to save the map (default: beside DEST)"
+    )
     _add_drawing(one)
     _add_reading(one, tables=True)
     _add_writing(one)
@@ -216,30 +219,18 @@ def _add_file(one: argparse.ArgumentParser) -> None:
 
 def _add_drawing(one: argparse.ArgumentParser) -> None:
     group = one.add_argument_group("the map")
-    group.add_argument("--degree", type=int, default=2, metavar="G", help="of the kernel (2)")
-    group.add_argument("--components", type=int, default=1000, metavar="K", help="features (1000)")
-    group.add_argument("--terms", type=int, default=10, metavar="T", help="products in each (10)")
     group.add_argument(
-        "--pool",
-        default="achlioptas",
-        metavar="POOL",
-        help="achlioptas (default), hadamard (cheaper, as a rule better) or gaussian",
+        "--map",
+        dest="kind",
+        choices=sorted(MAP_NAMES),
+        default="krp",
+        metavar="NAME",
+        help=f"its kind: {', '.join(MAP_NAMES)} (krp); what follows is as its documentation says",
     )
-    group.add_argument(
-        "--hyperplanes", type=_whole_or_auto, default="auto", metavar="P", help="in the pool (auto)"
-    )
-    group.add_argument(
-        "--sparsity", type=float, default=3, metavar="S", help="a share 1/S is not zero (3)"
-    )
-    group.add_argument(
-        "--block-size", type=int, default=64, metavar="M", help="of hadamard, a power of two (64)"
-    )
-    group.add_argument("--coef0", type=float, default=0.0, help="c0 of (gamma <x,y> + c0)^g (0)")
-    group.add_argument("--gamma", type=float, default=1.0, help="gamma of the kernel (1)")
+    group.add_argument("--ensemble", type=int, metavar="N", help="so many draws side by side")
+    for name, (parameter, options) in MAP_OPTIONS.items():
+        group.add_argument(f"--{name}", dest=f"map_{parameter}", **options)
     group.add_argument("--seed", type=int, help="draws the same map again (default: drawn)")
-    group.add_argument("--dtype", default="auto", help="float32, float64 or auto (default)")
-    group.add_argument("--nulls", default="error", help="error (default), zero, mean or propagate")
-    group.add_argument("--scaling", help="standard, minmax or unit (default: none)")
     group.add_argument(
         "--exclude", action="append", default=[], metavar="COLUMN", help="repeat for more columns"
     )
@@ -280,7 +271,9 @@ def _add_long(one: argparse.ArgumentParser) -> None:
 def _add_writing(one: argparse.ArgumentParser) -> None:
     one.add_argument("--form", choices=FORMS, default="auto", help="of the SQL (auto)")
     one.add_argument("--stage", choices=STAGES, default="features")
-    one.add_argument("--output", choices=OUTPUTS, default="columns", help="or one array column")
+    one.add_argument(
+        "--output", choices=OUTPUTS, default="columns", help="or one array, or bits of signs"
+    )
     _add_plan(one)
 
 
@@ -293,6 +286,10 @@ def _add_plan(one: argparse.ArgumentParser) -> None:
 def _add_engine(one: argparse.ArgumentParser) -> None:
     one.add_argument("--memory-limit", metavar="SIZE", help="of DuckDB, such as 4GB")
     one.add_argument("--threads", type=int, metavar="N", help="of DuckDB")
+
+
+def _option(parameter: str, help_text: str, **options: Any) -> tuple[str, dict[str, Any]]:
+    return parameter, {"help": help_text, "default": None, **options}
 
 
 def _whole_or_auto(value: str) -> int | str:
@@ -330,3 +327,30 @@ def _three_names(value: str) -> tuple[str, ...]:
     if len(names) != 3:
         raise argparse.ArgumentTypeError("name three columns, such as row,feature,value")
     return names
+
+
+#: The options of maps: the constructor's parameter, and how it is read. None is the map's default.
+MAP_OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "components": _option("n_components", "features (krp: 1000)", type=int, metavar="K"),
+    "degree": _option("degree", "of a polynomial kernel (2)", type=int, metavar="G"),
+    "terms": _option("n_terms", "products in each feature (10)", type=int, metavar="T"),
+    "pool": _option(
+        "pool", "achlioptas (krp's default), hadamard (cheaper, as a rule better) or gaussian"
+    ),
+    "hyperplanes": _option("n_hyperplanes", "in the pool (auto)", type=_whole_or_auto, metavar="P"),
+    "sparsity": _option("s", "a share 1/S is not zero (3)", type=float, metavar="S"),
+    "block-size": _option("block_size", "of hadamard, a power of two (64)", type=int, metavar="M"),
+    "kernel": _option("kernel", "rbf, laplacian, polynomial, linear or exponential"),
+    "coef0": _option("coef0", "c0 of (gamma <x,y> + c0)^g", type=float),
+    "gamma": _option("gamma", "gamma of the kernel (1)", type=float),
+    "paired": _option("paired", "cosines and sines of one frequency", action="store_true"),
+    "landmarks": _option("n_landmarks", "rows that kgrp draws (300)", type=int, metavar="P"),
+    "marked": _option("n_marked", "of them in a direction (30)", type=int, metavar="T"),
+    "matrices": _option("n_matrices", "of prp (2)", type=int, metavar="M"),
+    "a": _option("a", "of spherical: (1 - |x-y|^2 / A^2)^degree (4)", type=float, metavar="A"),
+    "domain": _option("domain", "of tensor-sketch: fourier or bucket"),
+    "binary": _option("binary", "signs of rank-one", action="store_true"),
+    "dtype": _option("dtype", "float32, float64 or auto (auto)"),
+    "nulls": _option("nulls", "error, zero, mean or propagate (error)"),
+    "scaling": _option("scaling", "standard, minmax or unit (none)"),
+}

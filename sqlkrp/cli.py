@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from sqlkrp import report
-from sqlkrp.api import KRP, FeatureMap, load
-from sqlkrp.arguments import Command, parser
+from sqlkrp.api import MAP_NAMES, Ensemble, FeatureMap, load
+from sqlkrp.arguments import MAP_OPTIONS, Command, parser
 from sqlkrp.engines import Database, connect, is_database, is_there, without_password
 from sqlkrp.errors import ParameterError, SqlkrpError
 from sqlkrp.files import require_free, require_other_file
@@ -83,11 +83,13 @@ def _reader_went_away() -> int:
 def _featurize(given: argparse.Namespace) -> int:
     started = time.monotonic()
     to_stdout = given.to == "-"
-    map_path = given.map or (None if to_stdout else _map_beside(given.to))
+    map_path = given.map_file or (None if to_stdout else _map_beside(given.to))
     _require_new([given.to] if not to_stdout else [], given.force)
     _require_new([map_path] if map_path else [], given.force)
     if map_path and Path(map_path).absolute() == Path(given.to).absolute():
-        raise ParameterError(f"--map and --to are both {map_path!r}: give the map another name")
+        raise ParameterError(
+            f"--map-file and --to are both {map_path!r}: give the map another name"
+        )
     if map_path:
         require_other_file(Path(map_path), given.source)
     with _open(given, given.source) as database:
@@ -112,13 +114,9 @@ def _featurize(given: argparse.Namespace) -> int:
         given,
         [
             ("wrote", f"{given.to}: {_counted(run.rows, 'row')} of {outputs}"),
-            ("map", f"{map_path or 'not saved (give --map FILE)'} ({digest})"),
+            ("map", f"{map_path or 'not saved (give --map-file FILE)'} ({digest})"),
             ("columns", _columns_used(known)),
-            (
-                "hyperplanes",
-                f"{known['hyperplanes']:,} ({known['parameters']['pool']}), "
-                f"{known['nonzeros']:,} nonzero entries",
-            ),
+            *([("hyperplanes", report.pool_text(known))] if "hyperplanes" in known else []),
             ("work a row", f"{_work(run.statement, fitted)}; {run.statement.form} form"),
             ("seconds", f"{time.monotonic() - started:.1f}"),
         ],
@@ -269,23 +267,25 @@ def _draw_map(given: argparse.Namespace, database: Database, table: Any) -> Feat
 
 
 def _fit(given: argparse.Namespace, source: Any) -> FeatureMap:
-    krp = KRP(
-        given.degree,
-        given.components,
-        n_terms=given.terms,
-        pool=given.pool,
-        n_hyperplanes=given.hyperplanes,
-        s=given.sparsity,
-        block_size=given.block_size,
-        coef0=given.coef0,
-        gamma=given.gamma,
-        scaling=given.scaling,
-        nulls=given.nulls,
-        dtype=given.dtype,
-        random_state=given.seed,
-    )
+    fitted = _new_map(given)
     keep = [] if given.long else given.keep  # there they are columns of the table of rows
-    return krp.fit(source, include=given.include, exclude=given.exclude, keep=keep)
+    return fitted.fit(source, include=given.include, exclude=given.exclude, keep=keep)
+
+
+def _new_map(given: argparse.Namespace) -> FeatureMap:
+    kind: Any = MAP_NAMES[given.kind]
+    parameters = {}
+    for option, (parameter, _) in MAP_OPTIONS.items():
+        value = getattr(given, f"map_{parameter}")
+        if value is None:
+            continue
+        if parameter not in kind.parameter_names():
+            raise ParameterError(f"--map {given.kind} has no --{option}: leave it out")
+        parameters[parameter] = value
+    one: FeatureMap = kind(**parameters, random_state=given.seed)
+    if given.ensemble is None:
+        return one
+    return Ensemble(one, given.ensemble, random_state=given.seed)
 
 
 def _open(given: argparse.Namespace, source: str | None, *, write: bool = False) -> Database:

@@ -116,10 +116,23 @@ def _stage_content(stage: Stage, encode: Callable[[NDArray[Any]], Any]) -> dict[
     return content
 
 
+def _new(name: str, parameters: dict[str, Any], kinds: Mapping[str, type[Map]]) -> Map:
+    """A map of this name; one that is a parameter is written as the outermost is."""
+
+    def value_of(value: Any) -> Any:
+        if isinstance(value, list):
+            return tuple(map(value_of, value))
+        if isinstance(value, dict):
+            return _new(value["map"], value["parameters"], kinds)
+        return value
+
+    if name not in kinds:
+        raise MapFileError(f"it holds a {name!r}, which this sqlkrp does not know")
+    return kinds[name](**{key: value_of(value) for key, value in parameters.items()})
+
+
 def _build(document: dict[str, Any], kinds: Mapping[str, type[Map]]) -> Map:
-    if document["map"] not in kinds:
-        raise MapFileError(f"it holds a {document['map']!r}, which this sqlkrp does not know")
-    fitted = kinds[document["map"]](**document["parameters"])
+    fitted = _new(document["map"], document["parameters"], kinds)
     fitted.check()
     stages = tuple(_stage(content) for content in document["stages"])
     fitted.program_ = Program(stages, tuple(document["names"]))
@@ -137,7 +150,10 @@ def _stage(content: dict[str, Any]) -> Stage:
 def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
-    return list(value) if isinstance(value, tuple) else value
+    if isinstance(value, Map):
+        parameters = {name: _plain(one) for name, one in value.get_params().items()}
+        return {"map": type(value).__name__, "parameters": parameters}
+    return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def _array_facts(array: NDArray[Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ draws whole arrays, and returns plain tables; nothing is ever drawn again.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +17,10 @@ __all__ = [
     "choose_hadamard_hyperplanes",
     "choose_hyperplanes",
     "draw_achlioptas",
+    "draw_cauchy",
     "draw_gaussian",
     "draw_hadamard",
+    "draw_phases",
     "draw_signs",
     "generator",
     "hadamard_block_size",
@@ -83,6 +86,18 @@ def draw_gaussian(
     the number that both FLOAT and DOUBLE engines multiply by, and the map file is half the size.
     """
     return rng.standard_normal((n_hyperplanes, n_features)).astype(np.float32)
+
+
+def draw_cauchy(
+    rng: np.random.Generator, n_hyperplanes: int, n_features: int
+) -> NDArray[np.float32]:
+    """The same with independent standard Cauchy entries."""
+    return rng.standard_cauchy((n_hyperplanes, n_features)).astype(np.float32)
+
+
+def draw_phases(rng: np.random.Generator, count: int) -> NDArray[np.float64]:
+    """Angles, uniform on a circle."""
+    return rng.uniform(0, 2 * math.pi, count)
 
 
 def hadamard_block_size(n_features: int, block_size: int) -> int:

@@ -10,7 +10,7 @@ from sqlkrp.api import FeatureMap
 from sqlkrp.errors import ColumnError
 from sqlkrp.sql.planning import Plan, Way
 from sqlkrp.sql.statement import Preflight
-from sqlkrp.stages import Projection
+from sqlkrp.stages import Program, Projection
 from sqlkrp.verification import Verification
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "facts",
     "left_out_text",
     "map_lines",
+    "pool_text",
     "preflight_of",
     "verification_lines",
     "work_text",
@@ -37,7 +38,6 @@ def preflight_of(fitted: FeatureMap, **options: Any) -> Preflight | str:
 def facts(fitted: FeatureMap, found: Preflight | str | None = None) -> dict[str, Any]:
     """Everything ``inspect`` knows of a map, for people (as lines) and programs (as JSON)."""
     program = fitted.program
-    projection = next(stage for stage in program.stages if isinstance(stage, Projection))
     return {
         "map": type(fitted).__name__,
         "digest": fitted.digest_,
@@ -47,12 +47,23 @@ def facts(fitted: FeatureMap, found: Preflight | str | None = None) -> dict[str,
         "left_out": fitted.left_out_,
         "dtype": program.prepare.dtype,
         "features": len(program.names),
-        "hyperplanes": projection.n_outputs,
-        "all_zero_hyperplanes": projection.n_all_zero,
-        "nonzeros": projection.n_nonzero,
+        **_projection_facts(program),
         "additions_a_row": program.additions,
         "products_a_row": program.products,
         **_preflight_facts(found),
+    }
+
+
+def _projection_facts(program: Program) -> dict[str, Any]:
+    """Of the bare projection, if the map begins with one."""
+    if not isinstance(program.stages[1], Projection):
+        return {}
+    projection = program.projection().stages[-1]
+    assert isinstance(projection, Projection)
+    return {
+        "hyperplanes": projection.n_outputs,
+        "all_zero_hyperplanes": projection.n_all_zero,
+        "nonzeros": projection.n_nonzero,
     }
 
 
@@ -192,11 +203,16 @@ def aligned(pairs: Sequence[tuple[str, str]]) -> list[str]:
     return [f"{label:<{width}}  {value}" for label, value in pairs]
 
 
+def pool_text(known: dict[str, Any]) -> str:
+    """The hyperplanes of a map that begins with a projection."""
+    pool = f" ({known['parameters']['pool']})" if "pool" in known["parameters"] else ""
+    return f"{known['hyperplanes']:,}{pool}, {known['nonzeros']:,} nonzero entries"
+
+
 def _hyperplanes_text(known: dict[str, Any]) -> str:
-    return (
-        f"{known['hyperplanes']:,} ({known['parameters']['pool']}), {known['nonzeros']:,} nonzero "
-        f"entries, {known['all_zero_hyperplanes']:,} all zero"
-    )
+    if "hyperplanes" not in known:
+        return "none"
+    return f"{pool_text(known)}, {known['all_zero_hyperplanes']:,} all zero"
 
 
 def _columns_text(columns: Sequence[str]) -> str:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import uuid
@@ -13,6 +14,9 @@ from urllib.parse import quote as url_quote
 import duckdb
 import psycopg
 import pytest
+
+# A shell starts background jobs deaf to Ctrl-C, and they would hand that on to what tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

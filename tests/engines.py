@@ -56,6 +56,25 @@ class Engine:
             self.drop(into)
         return as_numbers(krp, rows, options)
 
+    def run(self, statement):
+        """The rows of a statement, with its side tables there while it runs."""
+        try:
+            for name, columns in statement.side_tables.items():
+                self.execute(create_side_table(name, columns, dialect(self.name)))
+                load = f"load_{next(_numbers)}"
+                self.load(pd.DataFrame(columns), load)
+                self.execute(f"INSERT INTO {self.quoted(name)} SELECT * FROM {load}")
+                self.execute(f"DROP TABLE {load}")
+            return self.rows(statement.text)
+        finally:
+            for name in statement.side_tables:
+                self.drop(name)
+
+    def keep(self, statement, table):
+        """The rows of a statement that joins nothing, as a table."""
+        self.drop(table)
+        self.execute(f"CREATE TABLE {self.quoted(table)}{self.engine} AS {statement.text}")
+
 
 def as_numbers(krp, rows, options):
     if options.get("output") == "array":
@@ -108,7 +127,10 @@ class Postgres(Engine):
 
     def load(self, frame, table):
         types = {"float32": "REAL", "float64": "DOUBLE PRECISION", "int64": "BIGINT"}
-        columns = ", ".join(f"{name} {types[str(frame[name].dtype)]}" for name in frame)
+        types |= {"int8": "SMALLINT", "int32": "INTEGER"}
+        columns = ", ".join(
+            f"{name} {types.get(str(frame[name].dtype), 'VARCHAR')}" for name in frame
+        )
         self.execute(f"CREATE TABLE {table} ({columns})")
         with self.connection.cursor().copy(f"COPY {table} FROM STDIN") as copy:
             for row in frame.astype(object).where(frame.notna(), None).itertuples(index=False):
@@ -154,17 +176,7 @@ class Printed(Engine):
 
     def features(self, krp, table="t", **options):
         statement = krp.statement((table,), dialect=self.name, **options)
-        try:
-            for name, columns in statement.side_tables.items():
-                self.execute(create_side_table(name, columns, dialect(self.name)))
-                load = f"load_{next(_numbers)}"
-                self.load(pd.DataFrame(columns), load)
-                self.execute(f"INSERT INTO {self.quoted(name)} SELECT * FROM {load}")
-                self.execute(f"DROP TABLE {load}")
-            rows = self.rows(statement.text)
-        finally:
-            for name in statement.side_tables:
-                self.drop(name)
+        rows = self.run(statement)
         return as_numbers(krp, rows, options)
 
 

@@ -254,6 +254,33 @@ def test_sparse_input_that_cannot_be_right_is_refused(connection):
             db.verify(krp, "holes", long=("row", "feature", "v"))
 
 
+@pytest.mark.parametrize("form", ["wide", "tables"])
+def test_the_bare_projection_of_sparse_rows_does_not_take_a_missing_entry_for_zero(
+    connection, form
+):
+    connection.execute("CREATE TABLE e (r INT, f VARCHAR, v DOUBLE)")
+    connection.execute("INSERT INTO e VALUES (1, 'a', 1), (1, 'b', NULL)")
+    krp = sqlkrp.KRP(1, 3, n_terms=1, n_hyperplanes=3, random_state=0).fit(["a", "b"])
+    sparse = {"long": ("r", "f", "v"), "form": form, "stage": "projection"}
+    with sqlkrp.connect(connection) as db, pytest.raises(duckdb.Error, match="missing value"):
+        db.relation(krp, "e", **sparse).fetchall()
+
+
+@pytest.mark.parametrize(
+    "long", [("r", "f"), ("r", "f", "v", "w"), 5, ("r", "f", 5), "rfv", ("r", "r", "v")]
+)
+def test_what_cannot_name_three_columns_is_refused(connection, long):
+    connection.execute("CREATE TABLE e (r INT, f VARCHAR, v DOUBLE)")
+    krp = sqlkrp.KRP(1, 3, random_state=0).fit(["a", "b"])
+    with pytest.raises(sqlkrp.errors.ParameterError, match="name three columns"):
+        krp.to_sql("e", long=long)
+    with (
+        sqlkrp.connect(connection) as db,
+        pytest.raises(sqlkrp.errors.ParameterError, match="name three columns"),
+    ):
+        db.create(krp, "e", "f", long=long)
+
+
 # --- properties ---------------------------------------------------------------------------------
 
 

@@ -15,6 +15,7 @@ import pytest
 from support import dyadic, flipped_query, read_table, store
 
 import sqlkrp
+from sqlkrp.api import MAP_NAMES
 from sqlkrp.arguments import parser
 from sqlkrp.cli import COMMANDS, main
 
@@ -74,9 +75,11 @@ def test_features_on_standard_output_are_not_mixed_with_words(run_cli, tmp_path)
     done = run_cli("featurize", DIGITS, "--components", 4, "--keep", "label", "--to", "-")
     frame = pd.read_csv(io.StringIO(done.stdout))
     assert frame.shape == (1797, 5)
-    assert "not saved (give --map FILE)" in done.stderr
+    assert "not saved (give --map-file FILE)" in done.stderr
     assert list(tmp_path.iterdir()) == []
-    quiet = run_cli("featurize", DIGITS, "--components", 4, "--to", "-", "-q", "--map", "m.json")
+    quiet = run_cli(
+        "featurize", DIGITS, "--components", 4, "--to", "-", "-q", "--map-file", "m.json"
+    )
     assert quiet.stderr == ""
     assert (tmp_path / "m.json").exists()
 
@@ -101,7 +104,11 @@ def test_standard_output_keeps_what_it_was_redirected_to(run_cli, drawn, tmp_pat
 
 
 def test_featurize_writes_the_features_and_the_map_or_neither(run_cli, tmp_path):
-    for options in (("--map", "no/m.json"), ("--map", "f.csv", "--force"), ("--map", ".")):
+    for options in (
+        ("--map-file", "no/m.json"),
+        ("--map-file", "f.csv", "--force"),
+        ("--map-file", "."),
+    ):
         run_cli("featurize", DIGITS, "--components", 4, "--to", "f.csv", *options, code=2)
         assert list(tmp_path.iterdir()) == []
 
@@ -143,6 +150,45 @@ def test_every_drawing_option_reaches_the_map(run_cli, tmp_path):
         "s": 2, "block_size": 16, "coef0": 0.5, "gamma": 2, "random_state": 9, "dtype": "float32",
         "nulls": "mean", "scaling": "minmax",
     }  # fmt: skip
+
+
+OPTIONS = {
+    "krp": (),
+    "complex-krp": ("--components", 6, "--degree", 5, "--block-size", 8),
+    "random-projection": ("--components", 6, "--pool", "hadamard"),
+    "explicit-rp": ("--components", 6, "--degree", 2, "--coef0", 1),
+    "prp": ("--components", 6, "--matrices", 4),
+    "random-maclaurin": ("--components", 6, "--kernel", "exponential", "--gamma", 0.001),
+    "tensor-sketch": ("--components", 6, "--domain", "bucket"),
+    "rank-one": ("--components", 6, "--binary"),
+    "random-fourier": ("--components", 6, "--paired", "--gamma", 0.001),
+    "sorf": ("--components", 6, "--gamma", 0.001),
+    "spherical": ("--components", 6, "--a", 3),
+    "nystroem": ("--components", 6, "--kernel", "linear"),
+    "kgrp": ("--components", 6, "--landmarks", 20, "--marked", 5),
+    "pca": ("--components", 6, "--scaling", "standard"),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_every_map_on_the_command_line(run_cli, tmp_path, name):
+    run_cli("draw", DIGITS, "-o", "m.json", "--map", name, "--exclude", "label", *OPTIONS[name])
+    one = sqlkrp.load(tmp_path / "m.json")
+    assert type(one) is MAP_NAMES[name]
+    told = run_cli("inspect", "m.json").stdout
+    assert f"{type(one).__name__}(" in told
+    assert "equal to the NumPy twin" in run_cli("verify", "m.json", "--file", DIGITS).stdout
+
+
+def test_ensembles_and_wrong_options_on_the_command_line(run_cli, tmp_path):
+    options = ("--map", "sorf", "--components", 4, "--ensemble", 3, "--seed", 1)
+    run_cli("featurize", DIGITS, *options, "--to", "f.csv", "--map-file", "m.json")
+    header = (tmp_path / "f.csv").read_text().partition("\n")[0].split(",")
+    assert header == [f"sorf_{member}_{i}" for member in range(3) for i in range(4)]
+    assert type(sqlkrp.load(tmp_path / "m.json")).__name__ == "Ensemble"
+    wrong = run_cli("draw", DIGITS, "-o", "n.json", "--map", "pca", "--degree", 2, code=2).stderr
+    assert wrong == "sqlkrp: --map pca has no --degree: leave it out\n"
+    assert "invalid choice" in run_cli("draw", DIGITS, "-o", "n.json", "--map", "x", code=2).stderr
 
 
 @pytest.mark.parametrize("form", ["wide", "tables"])
@@ -395,8 +441,8 @@ def test_nothing_replaces_what_it_reads_or_what_is_no_file(run_cli, tmp_path, wa
     before = {p.name: p.stat().st_ino for p in tmp_path.iterdir()}
     for arguments, message in (
         (("featurize", "s.csv", "--to", "s.csv"), "is read by this"),
-        (("featurize", "s.csv", "--to", "o.csv", "--map", "s.csv"), "is read by this"),
-        (("featurize", "*.csv", "--to", "s.csv", "--map", "m2.json"), "is read by this"),
+        (("featurize", "s.csv", "--to", "o.csv", "--map-file", "s.csv"), "is read by this"),
+        (("featurize", "*.csv", "--to", "s.csv", "--map-file", "m2.json"), "is read by this"),
         (("draw", "s.csv", "-o", "fifo"), "is no ordinary file"),
         (("featurize", "s.csv", "--to", ""), "use one of"),
         (("draw", "s.csv", "-o", "."), "is a folder"),

@@ -5,6 +5,7 @@ import re
 
 import datafusion
 import duckdb
+import pandas as pd
 import pglast
 import pytest
 from sqlfluff.core import FluffConfig, Linter
@@ -45,6 +46,30 @@ def statements(name, krp):
         yield create_side_table(table, columns, DIALECTS[name])
 
 
+def of_every_stage():
+    """Maps that have, together, each kind of stage."""
+    data = pd.DataFrame({name: [1.0, 2.5, 0.5] for name in NAMES})
+    for one in (
+        sqlkrp.RandomFourier(3, random_state=0),
+        sqlkrp.Nystroem(2, nulls="propagate", random_state=0),
+        sqlkrp.RandomMaclaurin(9, degree=3, random_state=0),
+        sqlkrp.RankOneProjection(3, binary=True, random_state=0),
+    ):
+        yield one.fit(data)
+
+
+def of_other_maps(name):
+    """Statements of every stage that KRP has not, and of packed signs."""
+    for one in of_every_stage():
+        for form in ("wide", "tables"):
+            yield one.to_sql("lake.t", form=form, dialect=name)
+            yield one.to_sql("lake.t", form=form, long=("r", "f", "v"), dialect=name)
+    signs = sqlkrp.RankOneProjection(3, binary=True, random_state=0).fit(NAMES)
+    for form in ("wide", "tables"):
+        yield signs.to_sql("lake.t", form=form, output="bits", dialect=name)
+    yield signs.score_sql("a", "b", keys=("id", "id"), dialect=name)
+
+
 MAPS = {
     "plain": {},
     "propagate": {"nulls": "propagate", "scaling": "unit", "coef0": 0.5},
@@ -70,6 +95,16 @@ def test_a_parser_of_the_dialect_accepts_every_statement(name, pool, kind):
         assert linter.parse_string(statement).violations == [], statement
 
 
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_parser_of_the_dialect_accepts_every_stage(name):
+    settings = {"dialect": FLUFF.get(name, name), "templater": "raw"}
+    linter = Linter(config=FluffConfig(overrides=settings | {"large_file_skip_byte_limit": 0}))
+    for statement in of_other_maps(name):
+        assert linter.parse_string(statement).violations == [], statement
+        if name == "postgres":
+            assert len(pglast.parse_sql(statement)) == 1
+
+
 def test_that_parser_rejects_what_another_dialect_writes():
     for name, wrong in (
         ("tsql", "SELECT a FROM t LIMIT 5"),
@@ -90,39 +125,43 @@ def test_postgres_own_parser_accepts_every_statement(pool, kind):
 # --- an allowlist ---------------------------------------------------------------------------------
 
 COMMON = """
-    ABS ALL AND AS ASC BY CASE CAST CREATE CROSS DISTINCT ELSE END FROM GROUP IS JOIN LEFT MAX NOT
-    NULL ON ORDER OVER PARTITION ROW_NUMBER SELECT SQRT SUM TABLE THEN UNION WHEN WHERE WITH
+    ABS ALL AND AS ASC BY CASE CAST COALESCE COS CREATE CROSS DISTINCT ELSE END EXP FROM GROUP IS
+    JOIN LEFT MAX NOT NULL ON ORDER OVER PARTITION ROW_NUMBER SELECT SQRT SUM TABLE THEN UNION
+    WHEN WHERE WITH
 """
 # By the engines' own documentation: functions, clauses and types that the others need not have.
 OWN = {
-    "duckdb": "DOUBLE VARCHAR TINYINT INTEGER TRY_CAST ISFINITE ERROR LIST UNNEST RANGE PRODUCT "
-    "MATERIALIZED",
-    "postgres": "DOUBLE PRECISION TEXT SMALLINT INTEGER OFFSET ARRAY ARRAY_AGG LATERAL VALUES "
-    "CONCAT COALESCE SUBSTR MATERIALIZED",
-    "sqlite": "REAL INTEGER TEXT TYPEOF IN LIMIT OFFSET JSON_EXTRACT COALESCE SUBSTR MATERIALIZED "
+    "duckdb": "BIGINT DOUBLE VARCHAR TINYINT INTEGER TRY_CAST ISFINITE ERROR LIST UNNEST "
+    "RANGE PRODUCT MATERIALIZED",
+    "postgres": "BIGINT DOUBLE PRECISION TEXT SMALLINT INTEGER OFFSET ARRAY ARRAY_AGG LATERAL "
+    "VALUES CONCAT SUBSTR MATERIALIZED",
+    "sqlite": "REAL INTEGER TEXT TYPEOF IN LIMIT OFFSET JSON_EXTRACT SUBSTR MATERIALIZED "
     "VALUES column1",
-    "datafusion": "DOUBLE VARCHAR SMALLINT INTEGER TRY_CAST ARRAY_AGG UNNEST RANGE CONCAT "
-    "COALESCE SUBSTR",
-    "clickhouse": "Nullable Float64 Int8 Int32 String ARRAY isFinite coalesce throwIf "
-    "arrayMap arraySort groupArray if Array SETTINGS ENGINE MergeTree tuple",
-    "spark": "DOUBLE STRING TINYINT INT TRY_CAST STACK ARRAY ELEMENT_AT TRANSFORM ARRAY_SORT "
-    "COLLECT_LIST STRUCT RAISE_ERROR",
-    "snowflake": "FLOAT VARCHAR SMALLINT INTEGER CONCAT COALESCE SUBSTR ARRAY_CONSTRUCT GET "
-    "ARRAY_AGG WITHIN",
+    "datafusion": "BIGINT DOUBLE VARCHAR SMALLINT INTEGER TRY_CAST ARRAY_AGG UNNEST RANGE "
+    "CONCAT SUBSTR",
+    "clickhouse": "Int64 bitTest Nullable Float64 Int8 Int32 String ARRAY isFinite coalesce "
+    "throwIf arrayMap arraySort groupArray if Array SETTINGS ENGINE MergeTree tuple",
+    "spark": "BIGINT GETBIT DOUBLE STRING TINYINT INT TRY_CAST STACK ARRAY ELEMENT_AT "
+    "TRANSFORM ARRAY_SORT COLLECT_LIST STRUCT RAISE_ERROR",
+    "snowflake": "BIGINT BITAND BITSHIFTRIGHT FLOAT VARCHAR SMALLINT INTEGER CONCAT SUBSTR "
+    "ARRAY_CONSTRUCT GET ARRAY_AGG WITHIN",
     "bigquery": "FLOAT64 INT64 STRING SAFE_CAST ERROR UNNEST OFFSET ORDINAL ARRAY_AGG",
-    "redshift": "DOUBLE PRECISION VARCHAR SMALLINT INTEGER CONCAT COALESCE SUBSTR",
-    "trino": "DOUBLE VARCHAR INTEGER TRY_CAST CONCAT COALESCE SUBSTR UNNEST ARRAY ROW ARRAY_AGG",
-    "tsql": "FLOAT NVARCHAR COLLATE Latin1_General_100_BIN2 SMALLINT INT TRY_CAST CONCAT "
-    "SUBSTRING APPLY VALUES",
-    "mysql": "DOUBLE CHAR VARBINARY SMALLINT INT CONCAT COALESCE SUBSTR EXP LENGTH LIMIT",
-    "oracle": "BINARY_DOUBLE BINARY_DOUBLE_INFINITY VARCHAR2 NUMBER SUBSTR",
+    "redshift": "BIGINT DOUBLE PRECISION VARCHAR SMALLINT INTEGER CONCAT SUBSTR",
+    "trino": "BIGINT BITWISE_AND BITWISE_RIGHT_SHIFT_ARITHMETIC DOUBLE VARCHAR INTEGER "
+    "TRY_CAST CONCAT SUBSTR UNNEST ARRAY ROW ARRAY_AGG",
+    "tsql": "BIGINT GET_BIT FLOAT NVARCHAR COLLATE Latin1_General_100_BIN2 SMALLINT INT "
+    "TRY_CAST CONCAT SUBSTRING APPLY VALUES",
+    "mysql": "SIGNED DOUBLE CHAR VARBINARY SMALLINT INT CONCAT SUBSTR LENGTH LIMIT",
+    "oracle": "BITAND FLOOR POWER BINARY_DOUBLE BINARY_DOUBLE_INFINITY VARCHAR2 NUMBER SUBSTR",
 }
 OWN["databricks"] = OWN["spark"]
 # What this package names by itself.
 OURS = re.compile(
-    r"[xhbfks]\d*|b\d+_\d+|rest\d+|(sums|products|scaled)_\d+|row_id|row_key|feature|value|entry|"
+    r"[xhbfkps]\d*|b\d+_\d+|rest\d+|(sums|products|scaled)_\d+|row_id|row_key|feature|value|entry|"
     r"entries|source|inputs|columns|complete|incomplete|prepared|kept_rows|directions|lengths?|"
     r"with_constant|with_nothing|gathered|gathered_inputs|hyperplanes?|pool|signed_values|weighted|weight|sign|components?|term|terms|"
+    r"affine|place|output|constant|points?|coordinates?|filled|(affine|distances|cos|exp|sign)_\d+|"
+    r"numbers|bits|score|full_key|signs_key|"
     r"factors?|product|collected|items|key_table|all_keys|name|fill|shift|scale|part|"
     r"join_use_nulls|prefer_column_name_to_alias|e\d+|d"
 )
@@ -143,6 +182,8 @@ def test_every_word_is_one_that_the_dialect_is_known_to_have(name):
         for parameters in MAPS.values():
             for statement in statements(name, drawn(**pool, **parameters)):
                 used |= words(statement, DIALECTS[name])
+    for statement in of_other_maps(name):
+        used |= words(statement, DIALECTS[name])
     foreign = {word for word in used if not OURS.fullmatch(word)} - set(
         (COMMON + OWN[name]).split()
     )

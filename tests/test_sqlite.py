@@ -501,3 +501,14 @@ def test_the_tables_form_reads_wide_tables_in_few_parts():
     text = krp.to_sql("t", form="tables", dialect="sqlite")
     # Each part copies the whole SELECT of its source while the statement is read.
     assert text.count("FROM source CROSS JOIN") == -(-1990 // 40)
+
+
+def test_sparse_rows_may_have_texts_for_keys():
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE e (r TEXT, f TEXT, v REAL)")
+    connection.execute("INSERT INTO e VALUES ('x', 'a', 1), ('y', 'b', 2)")
+    connection.commit()
+    krp = sqlkrp.KRP(2, 3, n_hyperplanes=20, random_state=0).fit(["a", "b"])
+    for form in ("wide", "tables"):
+        with sqlkrp.connect(connection) as db:
+            assert db.verify(krp, "e", long=("r", "f", "v"), form=form).ok

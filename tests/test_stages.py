@@ -52,7 +52,7 @@ def test_signed_sums_in_slabs_are_the_same(monkeypatch):
     dense = np.zeros((40, 30))
     dense[table.hyperplane, table.feature] = table.sign
     assert np.array_equal(stage.apply(X), X @ dense.T)
-    monkeypatch.setattr("sqlkrp.stages._SLAB_VALUES", 100)
+    monkeypatch.setattr("sqlkrp.stages.base.SLAB_VALUES", 100)
     assert np.array_equal(stage.apply(X), X @ dense.T)
 
 
@@ -98,5 +98,5 @@ def test_long_inputs_are_computed_in_slabs_of_rows(monkeypatch):
     X = dyadic(50, 6).to_numpy()
     krp = sqlkrp.KRP(2, 5, random_state=0).fit(X)
     whole = krp.transform(X)
-    monkeypatch.setattr("sqlkrp.stages._SLAB_VALUES", 3000)
+    monkeypatch.setattr("sqlkrp.stages.base.SLAB_VALUES", 3000)
     assert np.array_equal(krp.transform(X), whole)

@@ -113,8 +113,9 @@ class Database:
                 table_sizes = features_table(statement, query, self._session.dialect)
                 require(table_sizes, self._session.dialect)
             if view and statement.side_tables:
+                why = "of sparse input" if long else "in the tables form"
                 instead = "create a table" if long else "use form='wide', or create a table"
-                raise ParameterError(f"this view would need side tables that stay: {instead}")
+                raise ParameterError(f"a view {why} would need side tables that stay: {instead}")
             with self._side_tables(statement):
                 count = self._session.create(full, statement.text, view=view, replace=replace)
             if view:

@@ -351,6 +351,12 @@ def write_tables(tables: dict[str, Table], folder: Path, suffix: str) -> None:
             session._copy(select, folder / f"{name}{suffix}", options, name)
 
 
+_NEEDS_TABLE = (
+    "this map is fitted to rows of a table, and was given a relation: make a view of it, and give "
+    "db.source(view)"
+)
+
+
 class RelationSource(TableSource):
     """A DuckDB relation of the user's own connection as something a map can be fitted to."""
 
@@ -359,6 +365,12 @@ class RelationSource(TableSource):
         types = dict(zip(relation.columns, map(str, relation.types), strict=True))
         # The relation's connection is not to be had, and not needed: it aggregates by itself.
         super().__init__(DuckDB(None), Input("", types, "the relation"))
+
+    def sample(self, *_: Any) -> NDArray[np.float64]:
+        raise ParameterError(_NEEDS_TABLE)
+
+    def means(self, *_: Any) -> NDArray[np.float64]:
+        raise ParameterError(_NEEDS_TABLE)
 
     def _aggregate(self, expressions: Sequence[str]) -> tuple[Any, ...]:
         with _explained("computing the columns' statistics"):

@@ -12,11 +12,16 @@ from numpy.typing import NDArray
 from sqlkrp.engines.session import Session, TableOrFile
 from sqlkrp.errors import ParameterError
 from sqlkrp.maps.base import match_columns
-from sqlkrp.maps.source import BOOLEAN, Statistics
+from sqlkrp.maps.source import BOOLEAN, Statistics, choose_rows
 from sqlkrp.sql.names import number, quote, soft_cast
-from sqlkrp.sql.tables import LongInput
+from sqlkrp.sql.statement import Query, write
+from sqlkrp.sql.tables import LongInput, read_long
+from sqlkrp.stages import Program
 
 __all__ = ["Input", "Long", "TableSource", "finite_value", "read_input"]
+
+# Aggregates in one statement: what is planned grows with them.
+_MEANS_AT_ONCE = 500
 
 #: The columns of sparse input: row, feature, value.
 Long = tuple[str, str, str]
@@ -45,15 +50,14 @@ def read_input(
         if rows is not None:
             raise ParameterError("a table of rows belongs to (row, feature, value) input")
         return Input(relation, types, name)
-    if len(long) != 3:
-        raise ParameterError(f"long={long!r} is not allowed: name row, feature, value")
+    sparse = read_long(long)
     match_columns(long, types, where=name)
     if rows is None:
-        return Input(relation, types, name, LongInput(*long))
+        return Input(relation, types, name, sparse)
     keys = session.relation(rows)
     key_types = session.describe(keys, _spoken(rows))
     match_columns([long[0]], key_types, where=_spoken(rows))
-    return Input(relation, types, name, LongInput(*long, keys=keys), key_types)
+    return Input(relation, types, name, read_long(long, keys), key_types)
 
 
 def _spoken(table: TableOrFile) -> str:
@@ -119,6 +123,54 @@ class TableSource:
         ]
         deviation = size * np.sqrt(self._numbers([f"AVG({square})" for square in squares]))
         return Statistics(count.astype("int64"), mean, deviation, low, high)
+
+    def sample(
+        self, columns: Sequence[str], count: int, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """Rows by their numbers, which the generator draws: the same ones for the same seed."""
+        self._require_rows()
+        session, relation = self._session, self._data.relation
+        ((n_rows,),) = session.rows(f"SELECT COUNT(*) FROM {relation}", "counting rows")
+        places = ", ".join(str(place + 1) for place in choose_rows(n_rows, count, rng).tolist())
+        values = []
+        for i, name in enumerate(columns):
+            value, finite = finite_value(session, self._data, name, "float64")
+            values.append(f"CASE WHEN {finite} THEN {value} END AS v{i}")
+        names = [f"v{i}" for i in range(len(columns))]
+        return session.columns(
+            f"SELECT {', '.join(names)} FROM (SELECT {', '.join(values)}, ROW_NUMBER() OVER () AS "
+            f"place FROM {relation}) AS numbered WHERE place IN ({places}) ORDER BY place ASC",
+            names,
+            "drawing rows",
+        )
+
+    def means(self, program: Program) -> NDArray[np.float64]:
+        """Averages by aggregates over the program's own statement, in parts of so many outputs."""
+        self._require_rows()
+        dialect, found = self._session.dialect, []
+        for first in range(0, len(program.names), _MEANS_AT_ONCE):
+            outputs = np.arange(first, min(first + _MEANS_AT_ONCE, len(program.names)))
+            part = program.only(outputs)
+            query = Query(part, "", "averages", self._data.relation, "", form="wide")
+            columns = ", ".join(
+                f"AVG({dialect.cast.format(value=quote(name, dialect), type=self._double)})"
+                for name in part.names
+            )
+            statement = f"SELECT {columns} FROM (\n{write(query, dialect).text}\n) AS averaged"
+            (row,) = self._session.rows(statement, "computing averages")
+            found += [np.nan if value is None else value for value in row]
+        return np.array(found, dtype="float64")
+
+    @property
+    def _double(self) -> str:
+        return self._session.dialect.float_types["float64"]
+
+    def _require_rows(self) -> None:
+        if self._data.long is not None:
+            raise ParameterError(
+                "this map is fitted to rows with one column a feature, and was given "
+                "(row, feature, value) input: give such a table"
+            )
 
     def _square(self, value: str, middle: float, size: float) -> str:
         """How far a value is from the middle, as a share of a size, squared."""

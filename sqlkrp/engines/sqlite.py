@@ -175,8 +175,9 @@ class SQLite(Session):
         with _told(what), self._listening():
             cursor = self._send(sql)
             found = [column[0] for column in cursor.description]
-            table = np.array(cursor.fetchall(), dtype="float64").reshape(-1, len(found))
-        return table[:, [found.index(name) for name in names]]
+            places = [found.index(name) for name in names]
+            rows = [[row[place] for place in places] for row in cursor.fetchall()]
+        return np.array(rows, dtype="float64").reshape(-1, len(names))
 
     def _send(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         """Run a statement on a cursor of our own kind, whatever the user's makes of rows."""

@@ -20,6 +20,7 @@ from sqlkrp.maps.source import (
     BOOLEAN,
     FLOAT32,
     NUMERIC,
+    Inputs,
     Source,
     Statistics,
     as_source,
@@ -73,9 +74,13 @@ class Map:
         """The value of a constant column beside the inputs, or None for no such column."""
         return None
 
-    def draw(self, n_inputs: int, rng: np.random.Generator) -> list[Stage]:
-        """The stages after Prepare, for so many inputs."""
+    def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
+        """The stages after Prepare; most maps read no more of the inputs than their number."""
         raise NotImplementedError
+
+    def names(self, count: int) -> list[str]:
+        """The names of so many features."""
+        return [f"{self.prefix}_{i}" for i in range(count)]
 
     # --- parameters ---------------------------------------------------------------------------
 
@@ -83,6 +88,16 @@ class Map:
     def parameter_names(cls) -> list[str]:
         """The names of the constructor's parameters."""
         return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+
+    @classmethod
+    def default_params(cls) -> dict[str, Any]:
+        """The parameters that have a default, with it."""
+        signature = inspect.signature(cls.__init__)
+        return {
+            name: one.default
+            for name, one in signature.parameters.items()
+            if one.default is not inspect.Parameter.empty
+        }
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name (``deep`` is scikit-learn's, and changes nothing here)."""
@@ -133,7 +148,7 @@ class Map:
         ``include`` only those it names are. Columns that are not numbers are left out
         (``left_out_`` says why).
         """
-        self._check_common()
+        self.check_common()
         self.check()
         exclude, keep = name_list("exclude", exclude), name_list("keep", keep)
         include = None if include is None else name_list("include", include)
@@ -146,15 +161,16 @@ class Map:
             dtype = "float32" if single else "float64"
         prepare = self._prepare(columns, described, dtype)
         seed = _seed(self.random_state)
-        stages = self.draw(prepare.n_outputs, generator(seed))
-        names = tuple(f"{self.prefix}_{i}" for i in range(stages[-1].n_outputs))
-        self.program_ = Program((prepare, *stages), names)
+        stages = self.draw(Inputs(prepare, described), generator(seed))
+        names = self.names(stages[-1].n_outputs)
+        self.program_ = Program((prepare, *stages), tuple(names))
         self.parameters_ = self.get_params()
         self.seed_ = seed
         self.left_out_ = left_out
         return self
 
-    def _check_common(self) -> None:
+    def check_common(self) -> None:
+        """The same of the parameters that all maps have."""
         choose("scaling", self.scaling, _SCALINGS)
         choose("nulls", self.nulls, Prepare.POLICIES)
         choose("dtype", self.dtype, _DTYPES)
@@ -305,11 +321,24 @@ def choose(name: str, value: Any, allowed: Sequence[Any]) -> Any:
     return value
 
 
-def whole(name: str, value: Any, *, at_least: int) -> int:
-    """A whole number that is not too small."""
+def whole(name: str, value: Any, *, at_least: int, at_most: int | None = None) -> int:
+    """A whole number that is not too small, nor too large."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
         raise ParameterError(f"{name}={value!r} is not allowed: use a whole number >= {at_least}")
+    if at_most is not None and int(value) > at_most:
+        raise ParameterError(f"{name}={value!r} is not allowed: use a whole number <= {at_most}")
     return int(value)
+
+
+def power_of_two(name: str, value: Any) -> int:
+    """A power of two, from 1."""
+    size = whole(name, value, at_least=1)
+    if size & (size - 1):
+        below = 1 << (size.bit_length() - 1)
+        raise ParameterError(
+            f"{name}={size} is not allowed: use a power of two, such as {below} or {2 * below}"
+        )
+    return size
 
 
 def real(name: str, value: Any, *, at_least: float, above: bool = False) -> float:

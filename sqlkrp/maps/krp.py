@@ -10,7 +10,8 @@ import numpy as np
 
 from sqlkrp import pools
 from sqlkrp.errors import ParameterError
-from sqlkrp.maps.base import Map, choose, real, whole
+from sqlkrp.maps.base import Map, choose, power_of_two, real, whole
+from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import Butterflies, Scale, SignedSums, Stage, SumOfProducts, WeightedSums
 
 __all__ = ["KRP"]
@@ -105,13 +106,7 @@ class KRP(Map):
         if self.n_hyperplanes != "auto":
             _whole_or_auto(self.n_hyperplanes)
         real("s", self.s, at_least=1)
-        size = whole("block_size", self.block_size, at_least=1)
-        if size & (size - 1):
-            below = 1 << (size.bit_length() - 1)
-            raise ParameterError(
-                f"block_size={size} is not allowed: use a power of two, such as {below} "
-                f"or {2 * below}"
-            )
+        power_of_two("block_size", self.block_size)
         real("coef0", self.coef0, at_least=0)
         real("gamma", self.gamma, at_least=0, above=True)
         factors = self.slots * self.n_components
@@ -131,7 +126,11 @@ class KRP(Map):
             )
         return constant
 
-    def draw(self, n_inputs: int, rng: np.random.Generator) -> list[Stage]:
+    def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
+        return self.draw_for(inputs.count, rng)
+
+    def draw_for(self, n_inputs: int, rng: np.random.Generator) -> list[Stage]:
+        """The stages for so many inputs, whatever they are."""
         draw, variance_of = _POOLS[self.pool]
         # The variance of a hyperplane's entries, 1/t, 1/k and gamma: all delayed to the end.
         factor = variance_of(self, n_inputs) * self.gamma

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqlkrp.errors import ColumnError, ParameterError
+from sqlkrp.stages import Prepare, Program, Stage
 
 __all__ = [
     "BOOLEAN",
@@ -17,10 +18,12 @@ __all__ = [
     "NUMBER",
     "NUMERIC",
     "ArraySource",
+    "Inputs",
     "NamesSource",
     "Source",
     "Statistics",
     "as_source",
+    "choose_rows",
     "is_table",
     "to_array",
     "to_floats",
@@ -54,6 +57,54 @@ class Source(Protocol):
     def statistics(self, columns: Sequence[str]) -> Statistics:
         """Moments of these columns; read only when the map needs them."""
 
+    def sample(
+        self, columns: Sequence[str], count: int, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """These columns of so many rows, drawn without replacement; NaN for what is missing."""
+
+    def means(self, program: Program) -> NDArray[np.float64]:
+        """The average of each output of a program, over the rows that have outputs."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a map is drawn from: how many inputs there are, and for some maps their values."""
+
+    prepare: Prepare
+    source: Source
+    before: tuple[Stage, ...] = ()
+    """Stages that the inputs have gone through already, behind Prepare."""
+
+    @property
+    def count(self) -> int:
+        """The inputs of a row."""
+        return (self.prepare, *self.before)[-1].n_outputs
+
+    def after(self, stages: Sequence[Stage]) -> Inputs:
+        """The inputs of what comes behind these stages."""
+        return Inputs(self.prepare, self.source, tuple(stages))
+
+    def rows(self, count: int, rng: np.random.Generator) -> NDArray[Any]:
+        """So many prepared rows of the source, or fewer if some have a missing value."""
+        prepared = self.prepare.apply(self.source.sample(self.prepare.columns, count, rng))
+        for stage in self.before:
+            prepared = stage.apply(prepared)
+        whole_rows: NDArray[Any] = prepared[np.isfinite(prepared).all(axis=1)]
+        if not len(whole_rows):
+            raise ColumnError("no row that was drawn is without a missing value: clean the table")
+        return whole_rows
+
+    def means(self, *stages: Stage) -> NDArray[np.float64]:
+        """The averages of what these stages make of the inputs."""
+        whole = (self.prepare, *self.before, *stages)
+        names = tuple(f"m{i}" for i in range(whole[-1].n_outputs))
+        return self.source.means(Program(whole, names))
+
+
+_NEEDS_DATA = (
+    "this map is fitted to rows, and only column names were given: fit it to a table or a DataFrame"
+)
+
 
 class NamesSource:
     """A bare list of column names, taken as numbers; there is no data to compute moments from."""
@@ -69,6 +120,14 @@ class NamesSource:
             "scaling and nulls='mean' need data, and only column names were given: "
             "fit to a table or a DataFrame, or use scaling=None and another policy"
         )
+
+    def sample(
+        self, columns: Sequence[str], count: int, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        raise ParameterError(_NEEDS_DATA)
+
+    def means(self, program: Program) -> NDArray[np.float64]:
+        raise ParameterError(_NEEDS_DATA)
 
 
 class ArraySource:
@@ -96,6 +155,30 @@ class ArraySource:
             rows.append((len(values), *_moments(values)))
         count, *moments_of = (np.array(column) for column in zip(*rows, strict=True))
         return Statistics(count, *moments_of)
+
+    def sample(
+        self, columns: Sequence[str], count: int, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        places = choose_rows(len(self._columns[columns[0]]), count, rng)
+        return self._values(columns)[places]
+
+    def means(self, program: Program) -> NDArray[np.float64]:
+        values = program.apply(self._values(program.prepare.columns)).astype("float64")
+        found: NDArray[np.float64] = values[~np.isnan(values).any(axis=1)].mean(axis=0)
+        return found
+
+    def _values(self, columns: Sequence[str]) -> NDArray[np.float64]:
+        return np.column_stack([to_floats(name, self._columns[name]) for name in columns])
+
+
+def choose_rows(n_rows: int, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """The places of so many of the rows, in order."""
+    if count > n_rows:
+        raise ParameterError(
+            f"{count:,} rows are to be drawn, and the table has {n_rows:,}: use fewer landmarks"
+        )
+    places: NDArray[np.int64] = np.sort(rng.choice(n_rows, count, replace=False))
+    return places
 
 
 def _moments(values: NDArray[np.float64]) -> tuple[float, ...]:

@@ -107,6 +107,7 @@ _IF_NUMBER = "CASE WHEN TYPEOF({value}) IN ('integer', 'real') THEN CAST({value}
 
 _SQLITE = Dialect(
     name="sqlite",
+    whole_type="INTEGER",
     sqlglot="sqlite",
     executed=True,
     # In double quotes a name that is no column would be a text.
@@ -189,6 +190,8 @@ _DATAFUSION = Dialect(
 
 _CLICKHOUSE = Dialect(
     name="clickhouse",
+    whole_type="Int64",
+    bit="bitTest({value}, {place})",
     sqlglot="clickhouse",
     executed=True,
     name_escapes=MappingProxyType({"\\": "\\\\", '"': '""'}),
@@ -234,6 +237,7 @@ _CLICKHOUSE = Dialect(
 
 _SPARK = Dialect(
     name="spark",
+    bit="GETBIT({value}, {place})",
     sqlglot="spark",
     quote="`",
     name_escapes=_BACKTICK_DOUBLED,
@@ -275,6 +279,7 @@ _SPARK = Dialect(
 
 _SNOWFLAKE = Dialect(
     name="snowflake",
+    bit="BITAND(BITSHIFTRIGHT({value}, {place}), 1)",
     sqlglot="snowflake",
     text_escapes=_BACKSLASH_DOUBLED,
     folds="upper",
@@ -304,6 +309,7 @@ _SNOWFLAKE = Dialect(
 
 _BIGQUERY = Dialect(
     name="bigquery",
+    whole_type="INT64",
     sqlglot="bigquery",
     quote="`",
     name_escapes=MappingProxyType({"\\": "\\\\", "`": "\\`", **_LINE_ENDS}),
@@ -378,6 +384,7 @@ _REDSHIFT = Dialect(
 
 _TRINO = Dialect(
     name="trino",
+    bit="BITWISE_AND(BITWISE_RIGHT_SHIFT_ARITHMETIC({value}, {place}), 1)",
     sqlglot="trino",
     ignores_case=True,
     float_types=facts(float32="REAL", float64="DOUBLE"),
@@ -408,6 +415,7 @@ _TRINO = Dialect(
 
 _TSQL = Dialect(
     name="tsql",
+    bit="GET_BIT({value}, {place})",
     sqlglot="tsql",
     ignores_case=True,
     folds="",
@@ -454,6 +462,7 @@ _TSQL = Dialect(
 
 _MYSQL = Dialect(
     name="mysql",
+    whole_type="SIGNED",
     sqlglot="mysql",
     quote="`",
     name_escapes=_BACKTICK_DOUBLED,
@@ -496,6 +505,8 @@ _MYSQL = Dialect(
 
 _ORACLE = Dialect(
     name="oracle",
+    whole_type="NUMBER(19)",
+    bit="BITAND(FLOOR({value} / POWER(2, {place})), 1)",
     sqlglot="oracle",
     folds="upper",
     max_identifier_bytes=128,

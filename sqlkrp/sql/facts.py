@@ -16,6 +16,8 @@ def facts(**items: str) -> Mapping[str, str]:
 
 
 # In an engine that only has doubles, a number that is none in single precision is missing, too.
+# e to the power of less is no normal number of the dtype.
+_LEAST_EXPONENT = {"float32": "-87", "float64": "-708"}
 _LARGEST = {"float32": "3.4028234663852886e38", "float64": "1.7976931348623157e308"}
 
 
@@ -129,6 +131,18 @@ class Dialect:
     """A truth value as 0 or 1."""
     is_finite: str = "ABS({value}) <= CAST({largest} AS {double})"
     """True for a number, false or NULL for NaN, an infinity and NULL."""
+    functions: Mapping[str, str] = _default(
+        {
+            "cos": "COS({value})",
+            "exp": "EXP({value})",
+            "sign": "CASE WHEN {value} >= 0 THEN 1 WHEN {value} < 0 THEN -1 END",
+        }
+    )
+    """Functions of one number."""
+    whole_type: str = "BIGINT"
+    """Whole numbers of 64 bits."""
+    bit: str = "({value} >> {place}) & 1"
+    """Bit number {place}, from 0, of one."""
     overflow_is_error: bool = False
     """Whether a float that grows too large, or shrinks to nothing, ends the statement."""
     raise_error: str = (
@@ -193,6 +207,13 @@ class Dialect:
         return self.is_finite.format(
             value=value, largest=_LARGEST[dtype], double=self.float_types["float64"]
         )
+
+    def function(self, name: str, value: str, dtype: str) -> str:
+        """A function of a value that is a name, of this NumPy dtype."""
+        result = self.functions[name].format(value=value)
+        if name == "exp" and self.overflow_is_error:
+            return f"CASE WHEN {value} < {_LEAST_EXPONENT[dtype]} THEN 0 ELSE {result} END"
+        return result
 
     def error(self, message: str, value: str, type_name: str) -> str:
         """An expression that stops the statement; ``message`` is a literal."""

@@ -103,7 +103,7 @@ def plan_program(
         if isinstance(stage, (SignedSums, Butterflies)):
             ways[i] = _ways(stage, plan, dialect, room)
             chosen[i] = _choose(ways[i], plan)
-        elif isinstance(stage, SumOfProducts):
+        elif isinstance(stage, SumOfProducts) and not stage.is_ragged:
             found = paired(stage)
             fits = room is None or len(found.pairs) + len(np.unique(found.others)) <= room
             if fits and found.saved > _PAIRS_SAVE * found.place.size:

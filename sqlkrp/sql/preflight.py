@@ -78,7 +78,7 @@ def table_checks(
     cures = (*(("output=array",) if dialect.array else ()), "fewer components")
     columns = n_kept + n_features
     # With a header of 24 bytes; what kept columns take, only the engine knows.
-    row = 24 + number_bytes * n_features if output == "columns" else 0
+    row = 24 + number_bytes * n_features if output != "array" else 0
     return [
         Check("columns in a table", columns, limits.table_columns, cures),
         Check("bytes in a row of a table", row, limits.row_bytes, cures),

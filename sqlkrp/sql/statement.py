@@ -10,11 +10,12 @@ import numpy as np
 from sqlkrp.errors import LimitError, ParameterError
 from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.names import quote, require_distinct
+from sqlkrp.sql.packing import bit_names
 from sqlkrp.sql.planning import PLANS, Plan, plan_program
 from sqlkrp.sql.preflight import Check, checks, require, table_checks
 from sqlkrp.sql.tables import LongInput, gather_rows, side_tables, tables_select
 from sqlkrp.sql.wide import wide_select
-from sqlkrp.stages import Program, Table
+from sqlkrp.stages import Elementwise, Program, Table
 
 __all__ = [
     "FORMS",
@@ -30,7 +31,7 @@ __all__ = [
 
 FORMS = ("auto", "wide", "tables")
 STAGES = ("features", "projection")
-OUTPUTS = ("columns", "array")
+OUTPUTS = ("columns", "array", "bits")
 
 # Gathering sparse rows looks at every entry once for each column; beyond so many, joins are faster.
 _GATHERED = 2_000
@@ -141,7 +142,7 @@ def preflight(query: Query, dialect: Dialect) -> Preflight:
 
 def features_table(statement: Statement, query: Query, dialect: Dialect) -> list[Check]:
     """The sizes of a table of a statement's rows."""
-    number_bytes = np.dtype(query.program.prepare.dtype).itemsize
+    number_bytes = 8 if query.output == "bits" else np.dtype(query.program.prepare.dtype).itemsize
     n_features = len(statement.columns) - statement.n_kept
     return table_checks(statement.n_kept, n_features, number_bytes, query.output, dialect)
 
@@ -154,7 +155,7 @@ def _plan(query: Query, dialect: Dialect) -> Plan:
 
 
 def _guarded(query: Query) -> bool:
-    # The bare projection is columns, casts, + and - only: it has no room for a guard.
+    # The bare projection of columns is casts, + and - only: it has no room for a guard.
     return query.guard and query.stage == "features"
 
 
@@ -177,12 +178,14 @@ def _choose_form(query: Query, plan: Plan | None, dialect: Dialect) -> tuple[str
 def _write(query: Query, form: str, because: str, plan: Plan | None, dialect: Dialect) -> Statement:
     program = _program(query)
     array = query.array_name if query.output == "array" else None
+    bits = _bit_names(query)
     kept = (*(() if query.long is None else (query.long.row,)), *query.keep)
-    columns = (*kept, *(program.names if array is None else (array,)))
+    columns = (*kept, *(bits or (program.names if array is None else (array,))))
     if query.long is None:  # else they are data, not names
         require_distinct(program.prepare.columns, "input column", dialect)
     require_distinct(columns, "output column", dialect)
-    guard = _guarded(query)
+    # Entries that are joined have room for a guard, whatever is made of them.
+    guard = query.guard if form == "tables" or query.long is not None else _guarded(query)
     booleans = program.prepare.booleans if query.booleans is None else query.booleans
     side: dict[tuple[int, str], tuple[str, Table]] = {}
     if form == "tables" or query.long is not None:
@@ -199,12 +202,12 @@ def _write(query: Query, form: str, because: str, plan: Plan | None, dialect: Di
             )  # fmt: skip
         select, widest = wide_select(
             plan, query.relation, kept, dialect,
-            array=array, guard=guard, booleans=booleans, gathered=gathered,
+            array=array, bits=bits, guard=guard, booleans=booleans, gathered=gathered,
         )  # fmt: skip
     else:
         select, widest = tables_select(
             program, query.relation, query.keep, dialect, names,
-            array=array, guard=guard, long=query.long, booleans=booleans,
+            array=array, bits=bits, guard=guard, long=query.long, booleans=booleans,
         )  # fmt: skip
     end = f"\n{dialect.settings}" if dialect.settings else ""
     text = _head(query, form, dialect) + select + end
@@ -216,6 +219,18 @@ def _write(query: Query, form: str, because: str, plan: Plan | None, dialect: Di
 def _program(query: Query) -> Program:
     """What is asked for: the features, or the bare projection."""
     return query.program if query.stage == "features" else query.program.projection()
+
+
+def _bit_names(query: Query) -> list[str]:
+    """The columns of packed signs, if that is what is asked for."""
+    if query.output != "bits":
+        return []
+    last = _program(query).stages[-1]
+    if not (isinstance(last, Elementwise) and last.function == "sign"):
+        raise ParameterError(
+            "output='bits' is for features that are signs: draw RankOneProjection(binary=True)"
+        )
+    return bit_names(query.array_name, last.n_outputs)
 
 
 def _check(query: Query, dialect: Dialect) -> None:

@@ -17,11 +17,16 @@ import numpy as np
 from sqlkrp.errors import ParameterError
 from sqlkrp.sql.facts import Dialect, Unpivot
 from sqlkrp.sql.names import number, quote, soft_cast, text
+from sqlkrp.sql.packing import packed
 from sqlkrp.sql.templates import bind, relations_of
 from sqlkrp.stages import (
+    Affine,
     Butterflies,
+    Distances,
+    Elementwise,
     Prepare,
     Program,
+    Projection,
     Scale,
     SignedSums,
     Stage,
@@ -36,6 +41,7 @@ __all__ = [
     "create_side_table",
     "gather_rows",
     "load_side_table",
+    "read_long",
     "side_tables",
     "tables_select",
 ]
@@ -50,6 +56,17 @@ class LongInput:
     value: str
     keys: str | None = None
     """SQL of a relation with one row for each row of the answer, in a column named as ``row``."""
+
+
+def read_long(long: Any, keys: str | None = None) -> LongInput:
+    """What a user gives for the columns of sparse input; an error says what it should be."""
+    names = list(long) if isinstance(long, (tuple, list)) else []
+    if len(names) != 3 or not all(isinstance(name, str) for name in names) or len(set(names)) < 3:
+        raise ParameterError(
+            f"long={long!r} is not allowed: name three columns, such as ('row', 'feature', 'value')"
+        )
+    row, feature, value = names
+    return LongInput(row, feature, value, keys)
 
 
 def side_tables(
@@ -97,6 +114,7 @@ def tables_select(
     names: Mapping[tuple[int, str], str],
     *,
     array: str | None = None,
+    bits: Sequence[str] = (),
     guard: bool = True,
     long: LongInput | None = None,
     booleans: Collection[str] = (),
@@ -111,13 +129,18 @@ def tables_select(
         _dense_entries(chain, program.prepare, relation, keep, booleans)
         _prepare(chain, program.prepare, guard)
     else:
-        chain = _sparse_chain(program, relation, long, keep, dialect, names, guard, booleans)
+        # Sums over hyperplanes, and distances, know that an absent entry is 0.
+        absent_is_zero = isinstance(program.stages[1], (Projection, Distances))
+        chain = _sparse_chain(
+            program, relation, long, keep, dialect, names, guard, booleans,
+            fill_absent=not absent_is_zero,
+        )  # fmt: skip
     for position, stage in enumerate(program.stages[1:], start=1):
         _STEPS[type(stage)](chain, stage, position)
     selected = [f"source.k{i} AS {quote(name, dialect)}" for i, name in enumerate(keep)]
     if long is not None:
         selected.insert(0, f"source.row_key AS {quote(long.row, dialect)}")
-    collected, outputs = _outputs(program, array, chain)
+    collected, outputs = _outputs(program, array, bits, chain)
     chain.then("collected", "collect_values", {}, {"collected": collected})
     final = chain.bind(
         "collect",
@@ -196,6 +219,8 @@ def _sparse_chain(
     names: Mapping[tuple[int, str], str],
     guard: bool,
     booleans: Collection[str],
+    *,
+    fill_absent: bool = False,
 ) -> _Chain:
     """The steps from sparse input to prepared entries."""
     prepare = program.prepare
@@ -203,7 +228,7 @@ def _sparse_chain(
     taken = {relation.lower(), (long.keys or "").lower()}
     chain = _Chain(dialect, prepare.dtype, names, taken)
     _sparse_entries(chain, relation, long, keep, booleans)
-    _prepare(chain, prepare, guard)
+    _prepare(chain, prepare, guard, fill_absent=fill_absent)
     return chain
 
 
@@ -386,7 +411,7 @@ def _require_zero_stays_zero(prepare: Prepare) -> None:
         )
 
 
-def _prepare(chain: _Chain, prepare: Prepare, guard: bool) -> None:
+def _prepare(chain: _Chain, prepare: Prepare, guard: bool, *, fill_absent: bool = False) -> None:
     if prepare.fills:
         missing = "columns.fill"
     elif prepare.nulls == "error" and guard:
@@ -403,6 +428,9 @@ def _prepare(chain: _Chain, prepare: Prepare, guard: bool) -> None:
         chain.then("kept_rows", "only_complete", {"complete": chain.complete})
     if prepare.unit_length:
         chain.then("directions", "unit_length", {})
+    if fill_absent:
+        everywhere = {"complete": chain.complete, **columns}
+        chain.then("filled", "fill_absent", everywhere, {"zero": chain.double(0.0)})
     if prepare.constant is not None:
         values = {
             "feature": str(len(prepare.columns)),
@@ -425,25 +453,44 @@ def _sums(template: str) -> Callable[[_Chain, Any, int], None]:
 
 def _sum_of_products(chain: _Chain, stage: SumOfProducts, position: int) -> None:
     components = {"components": chain.side[position, "components"]}
-    product = _product(chain.dialect, stage.factors.shape[2])
+    product = _product(chain.dialect, stage)
     chain.then(f"products_{position}", "sum_of_products", components, {"product": product})
 
 
-def _product(dialect: Dialect, degree: int) -> str:
+def _product(dialect: Dialect, stage: SumOfProducts) -> str:
     """The product over the factors of a term, as a window aggregate."""
     window = "PARTITION BY inputs.row_id, components.component, components.term"
     if dialect.product is not None:
         return dialect.product.format(value="inputs.value", window=window)
     # exp(sum(ln)) would not be exact; picking each factor is.
-    return " * ".join(
+    factors = [
         f"MAX(CASE WHEN components.factor = {factor} THEN inputs.value END) OVER ({window})"
-        for factor in range(degree)
-    )
+        for factor in range(stage.factors.shape[2])
+    ]
+    if stage.is_ragged:
+        factors = [f"COALESCE({factor}, 1)" for factor in factors]
+    return " * ".join(factors)
 
 
 def _scale(chain: _Chain, stage: Scale, position: int) -> None:
     constant = {"constant": chain.double(stage.constant)}
     chain.then(f"scaled_{position}", "scale", {}, constant)
+
+
+def _affine(chain: _Chain, stage: Affine, position: int) -> None:
+    affine = {"affine": chain.side[position, "affine"]}
+    chain.then(f"affine_{position}", "affine", affine)
+
+
+def _elementwise(chain: _Chain, stage: Elementwise, position: int) -> None:
+    result = chain.dialect.function(stage.function, "inputs.value", "float64")
+    chain.then(f"{stage.function}_{position}", "elementwise", {}, {"result": result})
+
+
+def _distances(chain: _Chain, stage: Distances, position: int) -> None:
+    relations = {"points": chain.side[position, "points"], "complete": chain.complete}
+    zero = {"zero": chain.double(0.0)}
+    chain.then(f"distances_{position}", "distances", relations, zero)
 
 
 _STEPS: dict[type[Stage], Callable[[_Chain, Any, int], None]] = {
@@ -452,10 +499,15 @@ _STEPS: dict[type[Stage], Callable[[_Chain, Any, int], None]] = {
     WeightedSums: _sums("weighted_sums"),
     SumOfProducts: _sum_of_products,
     Scale: _scale,
+    Affine: _affine,
+    Elementwise: _elementwise,
+    Distances: _distances,
 }
 
 
-def _outputs(program: Program, array: str | None, chain: _Chain) -> tuple[list[str], list[str]]:
+def _outputs(
+    program: Program, array: str | None, bits: Sequence[str], chain: _Chain
+) -> tuple[list[str], list[str]]:
     """The aggregates that collect a row's values, and the outputs that are made of them."""
     dialect, count = chain.dialect, len(program.names)
     if dialect.collect is None:
@@ -464,6 +516,12 @@ def _outputs(program: Program, array: str | None, chain: _Chain) -> tuple[list[s
     else:
         collected = [f"{dialect.collect} AS items"]
         items = [dialect.item("collected.items", i) for i in range(count)]
+    if bits:
+        there = "CASE WHEN collected.row_id IS NOT NULL THEN {value} END"
+        return collected, [
+            f"{there.format(value=value)} AS {quote(name, dialect)}"
+            for value, name in zip(packed(items, dialect), bits, strict=True)
+        ]
     if array is None:
         return collected, [
             f"{dialect.cast.format(value=item, type=chain.type)} AS {quote(name, dialect)}"

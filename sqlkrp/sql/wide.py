@@ -17,10 +17,14 @@ from typing import Any
 
 from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.names import balanced, listed, number, quote, soft_cast, text
+from sqlkrp.sql.packing import packed
 from sqlkrp.sql.planning import Plan
 from sqlkrp.sql.sharing import Circuit, Pairs
 from sqlkrp.sql.tables import Gathered
 from sqlkrp.stages import (
+    Affine,
+    Distances,
+    Elementwise,
     Prepare,
     Scale,
     Stage,
@@ -41,6 +45,7 @@ def wide_select(
     dialect: Dialect,
     *,
     array: str | None = None,
+    bits: Sequence[str] = (),
     guard: bool = True,
     booleans: Collection[str] = (),
     gathered: Gathered | None = None,
@@ -48,7 +53,8 @@ def wide_select(
     """The SELECT of a planned program's outputs from ``relation`` (SQL), in the wide form.
 
     Also returns how many entries its widest SELECT has. ``keep`` columns come first. With
-    ``array`` the outputs are one array column of that name. With ``guard`` a missing value under
+    ``array`` the outputs are one array column of that name, with ``bits`` they are signs packed
+    into columns of these names. With ``guard`` a missing value under
     ``nulls="error"`` stops the statement. Inputs that were ``gathered`` are prepared already.
     """
     program = plan.program
@@ -64,6 +70,8 @@ def wide_select(
     for i, stage in enumerate(program.stages):
         if i == 0 and gathered is not None:
             continue
+        if i and isinstance(program.stages[i - 1], _UNNAMED) and not isinstance(stage, Scale):
+            values = writer.named(values, "p")
         if i in plan.chosen:
             values = _circuit(plan.chosen[i].circuit, values, writer)
         elif i in plan.pairs:
@@ -71,7 +79,12 @@ def wide_select(
         else:
             values = _WRITERS[type(stage)](stage, values, writer)
     kept = [f"{alias} AS {quote(name, dialect)}" for alias, name in zip(carried, keep, strict=True)]
-    if array is None:
+    if bits:
+        outputs = [
+            f"{writer.if_complete(value)} AS {quote(name, dialect)}"
+            for value, name in zip(packed(values, dialect), bits, strict=True)
+        ]
+    elif array is None:
         outputs = [
             f"{value} AS {quote(name, dialect)}"
             for value, name in zip(values, program.names, strict=True)
@@ -302,7 +315,7 @@ def _weighted_sums(stage: Stage, values: list[str], writer: _Writer) -> list[str
 def _sum_of_products(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
     assert isinstance(stage, SumOfProducts)
     terms = [
-        [" * ".join(values[i] for i in factors) for factors in terms_of]
+        [" * ".join(values[i] for i in factors if i >= 0) for factors in terms_of]
         for terms_of in stage.factors.tolist()
     ]
     return _sums_of_terms(terms, stage, writer)
@@ -339,12 +352,51 @@ def _scale(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
     return [f"({value}) * {constant}" for value in values]
 
 
+def _affine_places(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
+    assert isinstance(stage, Affine)
+    dtype = writer.dtype
+    columns = (stage.place, stage.factor.astype(dtype), stage.constant.astype(dtype))
+    items = []
+    for place, factor, constant in zip(*(column.tolist() for column in columns), strict=True):
+        if not factor:
+            items.append(writer.if_complete(writer.literal(constant)))
+            continue
+        item = f"{values[place]} * {writer.literal(factor)}" if factor != 1 else values[place]
+        items.append(f"{item} + {writer.literal(constant)}" if constant else item)
+    return items
+
+
+def _elementwise(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
+    assert isinstance(stage, Elementwise)
+    dialect = writer.dialect
+    return [writer.cast(dialect.function(stage.function, value, writer.dtype)) for value in values]
+
+
+def _distances(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
+    assert isinstance(stage, Distances)
+    sums = []
+    for point in stage.points.astype(writer.dtype).tolist():
+        differences = [
+            f"({value} - {writer.literal(coordinate)})" if coordinate else value
+            for value, coordinate in zip(values, point, strict=True)
+        ]
+        sums.append(balanced([f"{one} * {one}" for one in differences], " + "))
+    return writer.named(sums, "h")
+
+
 _WRITERS: dict[type[Stage], Callable[[Any, list[str], _Writer], list[str]]] = {
     Prepare: _prepare,
     WeightedSums: _weighted_sums,
     SumOfProducts: _sum_of_products,
     Scale: _scale,
+    Affine: _affine_places,
+    Elementwise: _elementwise,
+    Distances: _distances,
 }
+
+
+# What these give is an expression; a stage that reads a value more than once has it named first.
+_UNNAMED = (SumOfProducts, Scale, Affine, Elementwise)
 
 
 def _difference(plus: Sequence[str], minus: Sequence[str], writer: _Writer) -> str:

@@ -1,0 +1,121 @@
+"""Every map in both forms, in DuckDB and Postgres, against its NumPy twin.
+
+    python -m benchmarks.agreement --data DIR
+
+The largest error of all features and rows, as a share of the largest feature: on wine
+(real data) and on dyadic rows, whose sums are exact. "0" is bit for bit. Needs the extra ``test``,
+whose Postgres it starts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import sqlkrp
+from benchmarks.measuring import markdown
+from sqlkrp.stages import Butterflies, SignedSums
+
+MAPS: dict[str, sqlkrp.FeatureMap] = {
+    "KRP": sqlkrp.KRP(2, 50, random_state=0),
+    "KRP, hadamard": sqlkrp.KRP(3, 50, pool="hadamard", random_state=0),
+    "ComplexKRP": sqlkrp.ComplexKRP(4, 50, random_state=0),
+    "RandomProjection": sqlkrp.RandomProjection(50, random_state=0),
+    "ExplicitRP": sqlkrp.ExplicitRP(2, 50, random_state=0),
+    "PRP": sqlkrp.PRP(50, random_state=0),
+    "RandomMaclaurin": sqlkrp.RandomMaclaurin(50, random_state=0),
+    "TensorSketch": sqlkrp.TensorSketch(2, 50, random_state=0),
+    "TensorSketch, bucket": sqlkrp.TensorSketch(2, 50, domain="bucket", random_state=0),
+    "RankOneProjection": sqlkrp.RankOneProjection(50, random_state=0),
+    "RankOneProjection, binary": sqlkrp.RankOneProjection(50, binary=True, random_state=0),
+    "RandomFourier, rbf": sqlkrp.RandomFourier(50, gamma=0.1, random_state=0),
+    "RandomFourier, laplacian": sqlkrp.RandomFourier(
+        50, kernel="laplacian", gamma=0.1, random_state=0
+    ),
+    "SORF": sqlkrp.SORF(50, gamma=0.1, random_state=0),
+    "SphericalRandomFeatures": sqlkrp.SphericalRandomFeatures(50, random_state=0),
+    "Nystroem": sqlkrp.Nystroem(50, gamma=0.1, random_state=0),
+    "KGRP": sqlkrp.KGRP(50, n_landmarks=60, random_state=0),
+    "PCA": sqlkrp.PCA(8),
+    "Ensemble": sqlkrp.Ensemble(sqlkrp.RandomFourier(20, gamma=0.1), 13, random_state=0),
+    "chain": sqlkrp.chain(sqlkrp.PCA(8), sqlkrp.KRP(3, 50), random_state=0),
+}
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder of data sets")
+    given = parser.parse_args()
+    wine = pd.read_parquet(given.data / "wine_red.parquet").drop(columns="label")
+    wine = (wine - wine.mean()) / wine.std()
+    rng = np.random.default_rng(0)
+    dyadic = pd.DataFrame(rng.integers(-64, 65, (200, 11)) / 16, columns=list("abcdefghijk"))
+    rows = []
+    with engines() as sessions:
+        for name, one in MAPS.items():
+            cells = []
+            for data in (wine, dyadic):
+                one.fit(data)
+                for session in sessions:
+                    cells += [error(one, data, session, form) for form in ("wide", "tables")]
+            rows.append([name, *cells, projection(one, dyadic, sessions)])
+    places = [
+        f"{data}, {engine}, {form}"
+        for data in ("wine", "dyadic")
+        for engine in ("DuckDB", "Postgres")
+        for form in ("wide", "tables")
+    ]
+    print("\n".join(markdown(["map", *places, "⟨x, r⟩ on dyadic rows"], rows)))
+
+
+@contextlib.contextmanager
+def engines() -> Iterator[list[Any]]:
+    """A DuckDB and a Postgres database, as the tests use them."""
+    from tests import engines as of_tests
+    from tests.postgres_server import Server, running
+
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(running(Server().create()))
+        opened = [of_tests.DuckDB(), of_tests.Postgres(server.url)]
+        for one in opened:
+            stack.callback(one.close)
+        yield opened
+
+
+def found(one: Any, data: pd.DataFrame, session: Any, form: str, stage: str) -> np.ndarray:
+    """The rows' features as the engine computes them."""
+    session.store(data.assign(id=np.arange(len(data))))
+    numbers: np.ndarray = session.features(one, keep=["id"], form=form, stage=stage)[:, 1:]
+    return numbers
+
+
+def error(one: Any, data: pd.DataFrame, session: Any, form: str) -> str:
+    """The largest error, as a share of the largest feature."""
+    expected = one.transform(data)
+    difference = np.abs(found(one, data, session, form, "features") - expected)
+    worst = difference.max() / np.abs(expected).max()
+    return f"{worst:.0e}" if worst else "0"
+
+
+def projection(one: Any, data: pd.DataFrame, sessions: list[Any]) -> str:
+    """Whether a ternary projection comes out bit for bit, everywhere."""
+    if not isinstance(one.program.stages[1], (SignedSums, Butterflies)):
+        return ""
+    expected = one.program.projection().apply(data[list(one.feature_names_in_)].to_numpy())
+    same = all(
+        np.array_equal(found(one, data, session, form, "projection"), expected)
+        for session in sessions
+        for form in ("wide", "tables")
+    )
+    return "bit for bit" if same else "differs"
+
+
+if __name__ == "__main__":
+    main()

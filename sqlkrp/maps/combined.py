@@ -1,0 +1,187 @@
+"""Maps made of maps: several draws of one side by side, and one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sqlkrp.errors import ParameterError
+from sqlkrp.maps.base import Map, whole
+from sqlkrp.maps.source import Inputs
+from sqlkrp.stages import Affine, Stage, SumOfProducts
+
+__all__ = ["Chain", "Ensemble"]
+
+
+class Ensemble(Map):
+    r"""n independent draws of a map side by side, their features named apart.
+
+    Feature i of member j is called ``<prefix>_<j>_<i>``. Train one model on each member's features
+    and let them vote: errors that come from the draw are then averaged away.
+
+    Parameters
+    ----------
+    map : the map, not fitted; its scaling, policy and dtype are the ensemble's.
+    n_members : n, how often it is drawn.
+    random_state : the seed of all draws; the map's own is not used.
+
+    Reference: T. Rost, S. Zast, section 5.4.
+
+    >>> from sqlkrp.maps import KRP
+    >>> ensemble = Ensemble(KRP(2, 2), n_members=2, random_state=0).fit(["a", "b"])
+    >>> ensemble.get_feature_names_out().tolist()
+    ['krp_0_0', 'krp_0_1', 'krp_1_0', 'krp_1_1']
+    """
+
+    headline = ("map", "n_members")
+
+    def __init__(self, map: Map, n_members: int = 13, *, random_state: int | None = None) -> None:
+        self.map = map
+        self.n_members = n_members
+        self.random_state = random_state
+
+    @property
+    def prefix(self) -> str:  # type: ignore[override]
+        return self.map.prefix
+
+    @property
+    def n_components(self) -> int:  # type: ignore[override]
+        return self.n_members * self.map.n_components
+
+    @property
+    def scaling(self) -> str | None:  # type: ignore[override]
+        return self.map.scaling
+
+    @property
+    def nulls(self) -> str:  # type: ignore[override]
+        return self.map.nulls
+
+    @property
+    def dtype(self) -> str:  # type: ignore[override]
+        return self.map.dtype
+
+    def check_common(self) -> None:
+        _require_map("map", self.map)
+        whole("n_members", self.n_members, at_least=1)
+        self.map.check_common()
+
+    def check(self) -> None:
+        self.map.check()
+
+    def constant(self) -> float | None:
+        return self.map.constant()
+
+    def names(self, count: int) -> list[str]:
+        each = count // self.n_members
+        return [
+            name.replace(self.prefix, f"{self.prefix}_{member}", 1)
+            for member in range(self.n_members)
+            for name in self.map.names(each)
+        ]
+
+    def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
+        members = [self.map.draw(inputs, rng) for _ in range(self.n_members)]
+        stages = []
+        for position, (first, *others) in enumerate(zip(*members, strict=True)):
+            stages.append(first.beside(others, shared=position == 0))
+        return stages
+
+
+class Chain(Map):
+    r"""Maps one after another, each reading the features of the one before: one statement.
+
+    Choose it to shorten rows before a map whose cost grows with the columns:
+    ``chain(PCA(50), KRP(3))``. Columns, missing values and dtype are the first map's affair; a
+    later one may have ``scaling=None`` or ``"standard"``, of the features that it reads.
+
+    Parameters
+    ----------
+    maps : the maps, in order, not fitted.
+    random_state : the seed of all draws; the maps' own are not used.
+    """
+
+    headline = ("maps",)
+
+    def __init__(self, maps: Sequence[Map], *, random_state: int | None = None) -> None:
+        self.maps = maps
+        self.random_state = random_state
+
+    @property
+    def prefix(self) -> str:  # type: ignore[override]
+        return self.maps[-1].prefix
+
+    @property
+    def n_components(self) -> int:  # type: ignore[override]
+        return self.maps[-1].n_components
+
+    @property
+    def scaling(self) -> str | None:  # type: ignore[override]
+        return self.maps[0].scaling
+
+    @property
+    def nulls(self) -> str:  # type: ignore[override]
+        return self.maps[0].nulls
+
+    @property
+    def dtype(self) -> str:  # type: ignore[override]
+        return self.maps[0].dtype
+
+    def check_common(self) -> None:
+        if not isinstance(self.maps, (list, tuple)) or not self.maps:
+            raise ParameterError(f"maps={self.maps!r} is not allowed: give a list of maps")
+        for one in self.maps:
+            _require_map("a map", one)
+            one.check_common()
+
+    def check(self) -> None:
+        for one in self.maps:
+            one.check()
+        for one in self.maps[1:]:
+            if one.scaling not in (None, "standard"):
+                raise ParameterError(
+                    f"scaling={one.scaling!r} is not allowed behind another map: use None or "
+                    "'standard'"
+                )
+
+    def constant(self) -> float | None:
+        return self.maps[0].constant()
+
+    def names(self, count: int) -> list[str]:
+        return self.maps[-1].names(count)
+
+    def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
+        stages = self.maps[0].draw(inputs, rng)
+        for one in self.maps[1:]:
+            stages += _prepared(one, inputs.after(stages))
+            stages += one.draw(inputs.after(stages), rng)
+        return stages
+
+
+def _prepared(one: Map, inputs: Inputs) -> list[Stage]:
+    """What Prepare does for a first map, for one that reads features."""
+    d, constant = inputs.count, one.constant()
+    places = np.arange(d, dtype="i4")
+    factor, shift = np.ones(d), np.zeros(d)
+    if one.scaling == "standard":
+        mean = inputs.means(Affine(d, places, factor, shift))
+        squares = SumOfProducts(d, np.repeat(places[:, None, None], 2, axis=2), _plus(d))
+        variance = inputs.means(Affine(d, places, factor, -mean), squares)
+        factor = 1 / np.sqrt(np.where(variance > 0, variance, 1))
+        shift = -mean * factor
+    elif constant is None:
+        return []
+    if constant is not None:
+        places, factor = np.append(places, 0).astype("i4"), np.append(factor, 0.0)
+        shift = np.append(shift, constant)
+    return [Affine(d, places, factor, shift)]
+
+
+def _plus(count: int) -> Any:
+    return np.ones((count, 1), dtype="i1")
+
+
+def _require_map(name: str, value: Any) -> None:
+    if not isinstance(value, Map):
+        raise ParameterError(f"{name}={value!r} is not a map: give one, such as KRP(2, 100)")

@@ -1,0 +1,167 @@
+"""Random Fourier features: cosines of random projections, for kernels of x - y."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from sqlkrp import pools
+from sqlkrp.errors import ParameterError
+from sqlkrp.maps.base import Map, choose, real, whole
+from sqlkrp.maps.source import Inputs
+from sqlkrp.stages import Affine, Array, Butterflies, Elementwise, Scale, Stage, WeightedSums
+
+__all__ = ["SORF", "RandomFourier"]
+
+
+def cosines(places: Array, n_inputs: int, factor: float, phases: Array) -> list[Stage]:
+    """sqrt(2/k) cos(factor * u + phase) of k of the inputs u."""
+    k = len(places)
+    return [
+        Affine(n_inputs, places.astype("i4"), np.full(k, factor, "f8"), phases),
+        Elementwise(k, "cos"),
+        Scale(k, math.sqrt(2 / k)),
+    ]
+
+
+class RandomFourier(Map):
+    r"""Random Fourier features of the Gaussian or the Laplacian kernel.
+
+    Component l of a row x is sqrt(2/k) cos(<w_l, x> + b_l), b uniform on [0, 2 pi], and w from
+    the kernel's spectrum, so that E <f(x), f(y)> is the kernel exactly:
+
+    - ``rbf``: exp(-gamma |x - y|^2), w normal with standard deviation sqrt(2 gamma);
+    - ``laplacian``: exp(-gamma |x - y|_1), w Cauchy with scale gamma.
+
+    With ``paired`` there are k/2 frequencies, each with its cosine and its sine: less variance for
+    the Gaussian kernel. Choose it for smooth functions of the columns, scaled to a like size
+    (``scaling="standard"``) and gamma about 1 over their number.
+
+    Parameters
+    ----------
+    n_components : k, the number of features.
+    kernel : ``"rbf"`` or ``"laplacian"``.
+    gamma : of the kernel, > 0.
+    paired : cosines and sines of the same frequencies; k must be even.
+    scaling, nulls, dtype, random_state : as in :class:`KRP`.
+
+    References: A. Rahimi, B. Recht, "Random features for large-scale kernel machines", NIPS 2007;
+    Y. Janati, section 2; T. Rost, S. Zast.
+    """
+
+    prefix = "rff"
+    headline = ("n_components", "kernel")
+
+    def __init__(
+        self,
+        n_components: int = 500,
+        *,
+        kernel: str = "rbf",
+        gamma: float = 1.0,
+        paired: bool = False,
+        scaling: str | None = None,
+        nulls: str = "error",
+        dtype: str = "auto",
+        random_state: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.paired = paired
+        self.scaling = scaling
+        self.nulls = nulls
+        self.dtype = dtype
+        self.random_state = random_state
+
+    def check(self) -> None:
+        choose("kernel", self.kernel, tuple(_SPECTRA))
+        real("gamma", self.gamma, at_least=0, above=True)
+        choose("paired", self.paired, (False, True))
+        if self.paired and self.n_components % 2:
+            raise ParameterError(
+                f"n_components={self.n_components} is odd, and paired features come in twos: "
+                f"use {self.n_components + 1}"
+            )
+
+    def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
+        k = self.n_components
+        frequencies = k // 2 if self.paired else k
+        weights = _SPECTRA[self.kernel](rng, frequencies, inputs.count, self.gamma)
+        places = np.arange(k) % frequencies
+        if self.paired:  # a sine is a cosine a quarter turn later
+            phases = np.repeat([0.0, -math.pi / 2], frequencies)
+        else:
+            phases = pools.draw_phases(rng, k)
+        return [WeightedSums(weights), *cosines(places, frequencies, 1.0, phases)]
+
+
+def _gaussian(rng: np.random.Generator, k: int, d: int, gamma: float) -> Array:
+    return pools.draw_gaussian(rng, k, d) * math.sqrt(2 * gamma)
+
+
+def _cauchy(rng: np.random.Generator, k: int, d: int, gamma: float) -> Array:
+    return pools.draw_cauchy(rng, k, d) * gamma
+
+
+#: The frequencies of each kernel.
+_SPECTRA = {"rbf": _gaussian, "laplacian": _cauchy}
+
+
+class SORF(Map):
+    r"""Structured orthogonal random features of the Gaussian kernel: + and -, then a cosine.
+
+    As :class:`RandomFourier`, with w the rows of sqrt(2 gamma) sqrt(D) H D1 H D2 H D3, where H is
+    the orthonormal Hadamard matrix of the D columns (padded to a power of two) and the D's are
+    random signs. The projection is butterflies, 3 log2 D additions a column and no
+    multiplication; frequencies are orthogonal in blocks of D, which lowers the variance. The
+    estimate of exp(-gamma |x - y|^2) is nearly unbiased, the more the larger D.
+
+    Choose it in place of :class:`RandomFourier` for 32 columns and more.
+
+    Parameters
+    ----------
+    n_components : k, the number of features; whole blocks of D are computed.
+    gamma : of the kernel, > 0.
+    scaling, nulls, dtype, random_state : as in :class:`KRP`.
+
+    Reference: F. Yu and others, "Orthogonal random features", NIPS 2016.
+    """
+
+    prefix = "sorf"
+
+    def __init__(
+        self,
+        n_components: int = 500,
+        *,
+        gamma: float = 1.0,
+        scaling: str | None = None,
+        nulls: str = "error",
+        dtype: str = "auto",
+        random_state: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.gamma = gamma
+        self.scaling = scaling
+        self.nulls = nulls
+        self.dtype = dtype
+        self.random_state = random_state
+
+    def check(self) -> None:
+        real("gamma", self.gamma, at_least=0, above=True)
+        whole("n_components", self.n_components, at_least=1)
+
+    def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
+        d, k = inputs.count, self.n_components
+        size = 1 << max(0, d - 1).bit_length()
+        blocks = -(-k // size)
+        columns = np.tile(np.where(np.arange(size) < d, np.arange(size), -1), (blocks, 1))
+        before = np.arange(blocks * size).reshape(blocks, size)
+        stages: list[Stage] = []
+        for n_inputs, places in ((d, columns), *[(blocks * size, before)] * 2):
+            signs = pools.draw_signs(rng, (blocks, size))
+            stages.append(Butterflies(n_inputs, size, places.astype("i4"), signs))
+        phases = pools.draw_phases(rng, k)
+        # Three matrices of +-1 are sqrt(D)^3 times orthonormal ones.
+        factor = math.sqrt(2 * self.gamma) / size
+        return [*stages, *cosines(np.arange(k), blocks * size, factor, phases)]

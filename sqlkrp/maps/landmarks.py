@@ -1,0 +1,199 @@
+"""Maps fitted to landmarks, rows of the table itself: Nystroem, and Kulis and Grauman's."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from sqlkrp.errors import ColumnError
+from sqlkrp.maps.base import Map, choose, real, whole
+from sqlkrp.maps.source import Inputs
+from sqlkrp.stages import (
+    Affine,
+    Array,
+    Distances,
+    Elementwise,
+    Stage,
+    SumOfProducts,
+    WeightedSums,
+)
+
+__all__ = ["KGRP", "Nystroem"]
+
+_KERNELS = ("linear", "polynomial", "rbf")
+# Eigenvalues below this share of the largest are rounding errors of zero.
+_LEAST = 1e-12
+
+
+def _kernel(kind: str, points: Array, gamma: float, coef0: float, degree: int) -> list[Stage]:
+    """The stages from a row to its kernel with each of the points."""
+    count = len(points)
+    places = np.arange(count, dtype="i4")
+    if kind == "rbf":
+        negative = Affine(count, places, np.full(count, -gamma, "f8"), np.zeros(count))
+        return [Distances(points), negative, Elementwise(count, "exp")]
+    if kind == "linear":
+        return [WeightedSums(points)]
+    affine = Affine(count, places, np.full(count, gamma, "f8"), np.full(count, coef0, "f8"))
+    factors = np.repeat(places[:, None, None], degree, axis=2)
+    power = SumOfProducts(count, factors, np.ones((count, 1), dtype="i1"))
+    return [WeightedSums(points), affine, power]
+
+
+def _applied(stages: list[Stage], rows: Array) -> Array:
+    values = rows.astype("float64")
+    for stage in stages:
+        values = stage.apply(values)
+    return values
+
+
+def _check_kernel(kernel: str, degree: int, gamma: float, coef0: float) -> None:
+    choose("kernel", kernel, _KERNELS)
+    whole("degree", degree, at_least=1)
+    real("gamma", gamma, at_least=0, above=True)
+    real("coef0", coef0, at_least=0)
+
+
+def _inverse_root(matrix: Array) -> Array:
+    """K^(-1/2) of a symmetric matrix without negative eigenvalues, on what is not zero of it."""
+    values, vectors = np.linalg.eigh(matrix)
+    there = values > _LEAST * max(values.max(initial=0), np.finfo(float).tiny)
+    root: Array = (vectors[:, there] / np.sqrt(values[there])) @ vectors[:, there].T
+    return root
+
+
+class Nystroem(Map):
+    r"""The kernel with k landmark rows, turned so that inner products come out right on these.
+
+    f(x) = K(x, S) W^(-1/2), with S the landmarks, k rows of the table drawn without replacement
+    by the seed, and W = K(S, S). <f(x), f(y)> is the kernel's projection on the landmarks' span:
+    exact for landmarks, and biased towards 0 for rows that are unlike all of them.
+
+    Choose it where rows resemble each other, for smooth kernels: its few features then beat
+    random ones. It costs multiplications, k a column.
+
+    Parameters
+    ----------
+    n_components : k, the number of landmarks and of features.
+    kernel : ``"rbf"``: exp(-gamma |x - y|^2); ``"polynomial"``: (gamma <x, y> + coef0)^degree;
+        ``"linear"``.
+    degree, gamma, coef0 : of the kernel.
+    scaling, nulls, dtype, random_state : as in :class:`KRP`.
+
+    Reference: C. Williams, M. Seeger, "Using the Nystroem method to speed up kernel machines",
+    NIPS 2000.
+    """
+
+    prefix = "nystroem"
+    headline = ("n_components", "kernel")
+
+    def __init__(
+        self,
+        n_components: int = 100,
+        *,
+        kernel: str = "rbf",
+        degree: int = 2,
+        gamma: float = 1.0,
+        coef0: float = 0.0,
+        scaling: str | None = None,
+        nulls: str = "error",
+        dtype: str = "auto",
+        random_state: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.scaling = scaling
+        self.nulls = nulls
+        self.dtype = dtype
+        self.random_state = random_state
+
+    def check(self) -> None:
+        _check_kernel(self.kernel, self.degree, self.gamma, self.coef0)
+
+    def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
+        points = inputs.rows(self.n_components, rng)
+        stages = _kernel(self.kernel, points, self.gamma, self.coef0, self.degree)
+        return [*stages, WeightedSums(_inverse_root(_applied(stages, points)))]
+
+
+class KGRP(Map):
+    r"""Random projections in the kernel's own feature space, from p rows of the table.
+
+    f(x) = 1/sqrt(k) K(x, S) W, with S the landmarks, K the kernel centred on them, and column l of
+    W being c K^(-1/2) e_l, where e_l marks t of the p landmarks: nearly Gaussian directions of the
+    feature space, by the central limit theorem. With c^2 = p (p - 1) / (t (p - t)) the inverse
+    of what marks vary, <f(x), f(y)> is on average the centred kernel's projection on the
+    landmarks' span (with the paper's (p - 1) / t, a share t/p less); more components do not mend
+    what the landmarks do not span.
+
+    Choose it for kernels that have no features of their own, where random directions are wanted
+    (hashing); otherwise :class:`Nystroem` is better at the same cost.
+
+    Parameters
+    ----------
+    n_components : k, the number of features.
+    n_landmarks : p, rows drawn from the table by the seed.
+    n_marked : t, landmarks that make a direction.
+    kernel, degree, gamma, coef0 : as in :class:`Nystroem`.
+    scaling, nulls, dtype, random_state : as in :class:`KRP`.
+
+    Reference: B. Kulis, K. Grauman, "Kernelized locality-sensitive hashing", IEEE TPAMI 2012.
+    """
+
+    prefix = "kgrp"
+    headline = ("n_components", "n_landmarks", "kernel")
+
+    def __init__(
+        self,
+        n_components: int = 100,
+        *,
+        n_landmarks: int = 300,
+        n_marked: int = 30,
+        kernel: str = "polynomial",
+        degree: int = 2,
+        gamma: float = 1.0,
+        coef0: float = 0.0,
+        scaling: str | None = None,
+        nulls: str = "error",
+        dtype: str = "auto",
+        random_state: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.n_landmarks = n_landmarks
+        self.n_marked = n_marked
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.scaling = scaling
+        self.nulls = nulls
+        self.dtype = dtype
+        self.random_state = random_state
+
+    def check(self) -> None:
+        _check_kernel(self.kernel, self.degree, self.gamma, self.coef0)
+        p = whole("n_landmarks", self.n_landmarks, at_least=2)
+        whole("n_marked", self.n_marked, at_least=1, at_most=p - 1)
+
+    def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
+        points = inputs.rows(self.n_landmarks, rng)
+        p, k = len(points), self.n_components
+        if p < 2:
+            raise ColumnError("of the rows drawn, one is without a missing value: clean the table")
+        stages = _kernel(self.kernel, points, self.gamma, self.coef0, self.degree)
+        kernel = _applied(stages, points)
+        centre = np.eye(p) - 1 / p
+        t = min(self.n_marked, p - 1)  # rows with a missing value are no landmarks
+        marks = np.zeros((p, k))
+        for column in marks.T:
+            column[rng.choice(p, t, replace=False)] = 1
+        spread = math.sqrt(p * (p - 1) / (t * (p - t)))
+        directions = spread * _inverse_root(centre @ kernel @ centre)
+        weights = (centre @ directions @ marks / math.sqrt(k)).T
+        constant = -weights @ kernel.mean(axis=0)
+        places = np.arange(k, dtype="i4")
+        return [*stages, WeightedSums(weights), Affine(k, places, np.ones(k), constant)]

@@ -1,0 +1,143 @@
+"""Linear maps: the plain random projection of Achlioptas (2001), and principal components."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sqlkrp.errors import ParameterError
+from sqlkrp.maps.base import Map, whole
+from sqlkrp.maps.krp import KRP
+from sqlkrp.maps.source import Inputs
+from sqlkrp.stages import Affine, Array, Stage, SumOfProducts, WeightedSums
+
+__all__ = ["PCA", "RandomProjection"]
+
+
+class RandomProjection(Map):
+    r"""The plain random projection: sums and differences of columns, and one factor.
+
+    Component l of a row x is <x, r_l> / sqrt(k) with hyperplanes r of variance 1, so that
+    E <f(x), f(y)> = <x, y>, and distances are kept as well as k allows (Johnson-Lindenstrauss).
+
+    Choose it to shorten wide rows for a linear model; for squares and products of columns, take
+    :class:`KRP`.
+
+    Parameters
+    ----------
+    n_components : k, the number of features, each a hyperplane of its own.
+    pool, s, block_size : as in :class:`KRP`.
+    scaling, nulls, dtype, random_state : as in :class:`KRP`.
+
+    Reference: D. Achlioptas, "Database-friendly random projections", PODS 2001.
+    """
+
+    prefix = "rp"
+    headline = ("n_components", "pool")
+
+    def __init__(
+        self,
+        n_components: int = 100,
+        *,
+        pool: str = "achlioptas",
+        s: float = 3,
+        block_size: int = 64,
+        scaling: str | None = None,
+        nulls: str = "error",
+        dtype: str = "auto",
+        random_state: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.pool = pool
+        self.s = s
+        self.block_size = block_size
+        self.scaling = scaling
+        self.nulls = nulls
+        self.dtype = dtype
+        self.random_state = random_state
+
+    def check(self) -> None:
+        self._as_krp().check()
+
+    def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
+        return self._as_krp().draw(inputs, rng)
+
+    def _as_krp(self) -> KRP:
+        """The same as a map of degree 1 with a term, and a hyperplane for each component."""
+        return KRP(
+            1,
+            self.n_components,
+            n_terms=1,
+            n_hyperplanes=self.n_components,
+            pool=self.pool,
+            s=self.s,
+            block_size=self.block_size,
+        )
+
+
+class PCA(Map):
+    r"""Principal components: (x - mean) on the directions in which the rows vary most.
+
+    Component l of a row x is <x - mu, v_l>, v_l being the eigenvector of the covariance with the
+    l-th largest eigenvalue. Means and covariance are aggregates in the database (no row is
+    fetched), eigenvectors are LAPACK's; a vector's largest entry is positive. Features estimate
+    no kernel: among all projections to k numbers this one loses least of the rows' variance.
+
+    Choose it before a map whose cost grows with the columns, as in ``chain(PCA(50), KRP(3))``.
+
+    Parameters
+    ----------
+    n_components : k, at most the number of columns.
+    scaling, nulls, dtype, random_state : as in :class:`KRP` (nothing is random here).
+
+    Reference: T. Rost, S. Zast, section 5.3.2.
+    """
+
+    prefix = "pca"
+
+    def __init__(
+        self,
+        n_components: int = 50,
+        *,
+        scaling: str | None = None,
+        nulls: str = "error",
+        dtype: str = "auto",
+        random_state: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.scaling = scaling
+        self.nulls = nulls
+        self.dtype = dtype
+        self.random_state = random_state
+
+    def check(self) -> None:
+        whole("n_components", self.n_components, at_least=1)
+
+    def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
+        if self.n_components > inputs.count:
+            raise ParameterError(
+                f"n_components={self.n_components} is more than the {inputs.count} columns that "
+                f"there are: use {inputs.count} or fewer"
+            )
+        mean, covariance = _moments(inputs)
+        _, vectors = np.linalg.eigh(covariance)
+        directions = vectors.T[::-1][: self.n_components]
+        largest = np.abs(directions).argmax(axis=1)
+        directions = directions * np.sign(directions[np.arange(len(directions)), largest])[:, None]
+        k = np.arange(self.n_components, dtype="i4")
+        centred = Affine(self.n_components, k, np.ones(len(k)), -directions @ mean)
+        return [WeightedSums(directions), centred]
+
+
+def _moments(inputs: Inputs) -> tuple[Array, Array]:
+    """The mean and the covariance of the prepared inputs, in two passes: the exact way."""
+    d = inputs.count
+    places = np.arange(d, dtype="i4")
+    itself = Affine(d, places, np.ones(d), np.zeros(d))
+    mean = inputs.means(itself)
+    centred = Affine(d, places, np.ones(d), -mean)
+    first, second = np.triu_indices(d)
+    pairs = np.column_stack([first, second]).astype("i4")[:, None, :]
+    products = SumOfProducts(d, pairs, np.ones((len(pairs), 1), dtype="i1"))
+    covariance = np.empty((d, d))
+    covariance[first, second] = covariance[second, first] = inputs.means(centred, products)
+    return mean, covariance

@@ -1,0 +1,146 @@
+"""Spherical random features: Fourier features of polynomial kernels on rows of length 1."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from sqlkrp import pools
+from sqlkrp.maps.base import Map, real, whole
+from sqlkrp.maps.fourier import cosines
+from sqlkrp.maps.source import Inputs
+from sqlkrp.stages import Array, Stage, WeightedSums
+
+__all__ = ["SphericalRandomFeatures", "radial_fit"]
+
+_N_DISTANCES, _N_RADII, _N_NODES = 200, 300, 600
+
+
+class SphericalRandomFeatures(Map):
+    r"""Fourier features of a polynomial kernel between rows of length 1.
+
+    On the unit sphere (1 - |x - y|^2 / a^2)^p is the polynomial kernel
+    (1 - 2/a^2)^p (1 + <x, y> / (a^2/2 - 1))^p, a function of x - y; but no probability has it as
+    its characteristic function, so that Fourier features can only come near. The frequencies are
+    drawn with uniform directions, and with radii from the distribution that comes nearest: of all
+    measures on radii, the one with the least squared error over distances 0 to 2 (non-negative
+    least squares; the paper's clipped mixtures of Gaussians are some of these measures).
+
+    Component l of a row x is sqrt(2/k) cos(<w_l, x> + b_l); |f|^2 is about 1. The estimate is
+    unbiased for the fitted kernel, whose largest error :func:`radial_fit` returns.
+
+    Choose it for high degrees on rows of length 1, where products of projections vary too much.
+
+    Parameters
+    ----------
+    n_components : k, the number of features.
+    degree : p.
+    a : of the kernel, at least 2 (at 2, opposite rows have the kernel 0).
+    scaling : ``"unit"`` (the default) divides each row by its length; with None rows must have
+        length 1 already.
+    nulls, dtype, random_state : as in :class:`KRP`.
+
+    Reference: J. Pennington, F. Yu, S. Kumar, "Spherical random features for polynomial kernels",
+    NIPS 2015; Y. Janati, section 3.
+    """
+
+    prefix = "srf"
+    headline = ("n_components", "degree")
+
+    def __init__(
+        self,
+        n_components: int = 500,
+        *,
+        degree: int = 3,
+        a: float = 4.0,
+        scaling: str | None = "unit",
+        nulls: str = "error",
+        dtype: str = "auto",
+        random_state: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.degree = degree
+        self.a = a
+        self.scaling = scaling
+        self.nulls = nulls
+        self.dtype = dtype
+        self.random_state = random_state
+
+    def check(self) -> None:
+        whole("degree", self.degree, at_least=1)
+        real("a", self.a, at_least=2)
+
+    def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
+        k, d = self.n_components, inputs.count
+        radii, chances, _ = radial_fit(self.degree, self.a, d)
+        directions = pools.draw_gaussian(rng, k, d).astype("f8")
+        directions /= np.sqrt((directions**2).sum(axis=1, keepdims=True))
+        weights = directions * rng.choice(radii, size=k, p=chances)[:, None]
+        phases = pools.draw_phases(rng, k)
+        return [WeightedSums(weights), *cosines(np.arange(k), k, 1.0, phases)]
+
+
+def radial_fit(degree: int, a: float, n_inputs: int) -> tuple[Array, Array, float]:
+    """Radii, their probabilities, and the largest error of the kernel that these make."""
+    distances = np.linspace(0, 2, _N_DISTANCES)
+    wanted = (1 - distances**2 / a**2) ** degree
+    # A radius r makes about exp(-r^2 z^2 / 2d); the kernel is about exp(-p z^2 / a^2).
+    typical = math.sqrt(2 * n_inputs * degree) / a
+    radii = np.linspace(0, 4 * typical, _N_RADII)
+    shapes = _sphere_average(np.outer(distances, radii), n_inputs)
+    # Probabilities add up to 1: the row of distance 0 says so, and it counts most.
+    weight = np.ones((_N_DISTANCES, 1))
+    weight[0] = 1e3
+    masses = _nonnegative_least_squares(shapes * weight, wanted * weight[:, 0])
+    chances = masses / masses.sum()
+    return radii, chances, float(np.abs(shapes @ chances - wanted).max())
+
+
+def _sphere_average(t: Array, n_inputs: int) -> Array:
+    """The average of cos(t u) for a coordinate u of a point on the unit sphere.
+
+    By quadrature over the angle, whose density is cos^(d - 2); in logarithms, for any dimension.
+    """
+    if n_inputs == 1:
+        cosine: Array = np.cos(t)
+        return cosine
+    nodes, weights = np.polynomial.legendre.leggauss(_N_NODES)
+    furthest = min(math.pi / 2, 12 / math.sqrt(n_inputs))
+    angles = nodes * furthest
+    with np.errstate(divide="ignore"):
+        density = weights * np.exp((n_inputs - 2) * np.log(np.cos(angles)))
+    density /= density.sum()
+    average = np.zeros_like(t)
+    for angle, share in zip(np.sin(angles), density, strict=True):
+        if share:
+            average += share * np.cos(t * angle)
+    return average
+
+
+def _nonnegative_least_squares(matrix: Array, wanted: Array) -> Array:
+    """Lawson and Hanson's method: columns join while they help, and leave where they would be
+    negative.
+    """
+    n_columns = matrix.shape[1]
+    found = np.zeros(n_columns)
+    inside = np.zeros(n_columns, dtype=bool)
+    for _ in range(3 * n_columns):
+        gain = matrix.T @ (wanted - matrix @ found)
+        gain[inside] = -np.inf
+        best = int(gain.argmax())
+        if gain[best] <= 1e-12 * np.abs(wanted).sum():
+            break
+        inside[best] = True
+        while True:
+            trial = np.zeros(n_columns)
+            trial[inside] = np.linalg.lstsq(matrix[:, inside], wanted, rcond=None)[0]
+            negative = inside & (trial <= 0)
+            if not negative.any():
+                found = trial
+                break
+            steps = found[negative] / (found[negative] - trial[negative])
+            found = found + steps.min() * (trial - found)
+            inside &= found > 1e-15
+            found[~inside] = 0
+    return found

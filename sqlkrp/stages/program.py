@@ -1,0 +1,98 @@
+"""A row program: stages, one after the other, and the names of what comes out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sqlkrp.errors import ColumnError
+from sqlkrp.stages import base
+from sqlkrp.stages.base import Array, Stage, require, require_names
+from sqlkrp.stages.prepare import Prepare
+from sqlkrp.stages.projections import Butterflies, Projection
+
+__all__ = ["Program"]
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A row program: Prepare, then stages, with a name for each output."""
+
+    stages: tuple[Stage, ...]
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        require(bool(self.stages) and isinstance(self.stages[0], Prepare), "no first stage")
+        later = self.stages[1:]
+        require(not any(isinstance(stage, Prepare) for stage in later), "two first stages")
+        require_names(self.names, "feature")
+        for before, after in zip(self.stages, self.stages[1:], strict=False):
+            require(before.n_outputs == after.n_inputs, "the stages do not fit each other")
+        require(self.stages[-1].n_outputs == len(self.names), "names and outputs differ")
+
+    @property
+    def prepare(self) -> Prepare:
+        """The first stage."""
+        first = self.stages[0]
+        assert isinstance(first, Prepare)
+        return first
+
+    @property
+    def additions(self) -> int:
+        """Additions and subtractions a row."""
+        return sum(stage.additions for stage in self.stages)
+
+    @property
+    def products(self) -> int:
+        """Multiplications and divisions a row."""
+        return sum(stage.products for stage in self.stages)
+
+    def apply(self, X: Array) -> Array:
+        """The NumPy twin of the whole program."""
+        prepared = self.prepare.apply(X)
+        out = np.empty((len(prepared), len(self.names)), dtype=prepared.dtype)
+        widest = max(stage.n_outputs for stage in self.stages)
+        slab = max(1, base.SLAB_VALUES // max(1, widest))
+        for first in range(0, len(prepared), slab):
+            values = prepared[first : first + slab]
+            for stage in self.stages[1:]:
+                values = stage.apply(values)
+            out[first : first + slab] = values
+        return out
+
+    def magnitude(self, X: Array) -> Array:
+        """A bound on the terms that each row's outputs are sums of."""
+        prepared = np.abs(self.prepare.apply(X).astype("float64"))
+        largest: Array = np.nan_to_num(prepared).max(axis=1, initial=0.0)
+        for stage in self.stages[1:]:
+            largest = stage.magnitude(largest)
+        return largest
+
+    def only(self, outputs: Array | None = None, *, every_column: bool = False) -> Program:
+        """Some outputs (sorted; None: all), and no hyperplane or column that they do not need.
+
+        With ``every_column`` all columns stay, to be looked at for missing values.
+        """
+        wanted = np.arange(len(self.names)) if outputs is None else outputs
+        names = tuple(self.names[i] for i in wanted.tolist())
+        stages: list[Stage] = []
+        for stage in reversed(self.stages):
+            if isinstance(stage, Prepare) and every_column:
+                wanted = np.arange(stage.n_outputs)
+            left, kept, wanted = stage.only(wanted)
+            if stages:
+                stages[-1] = stages[-1].reading(kept)
+            stages.append(left)
+        return Program(tuple(reversed(stages)), names)
+
+    def projection(self) -> Program:
+        """The program up to and with its projection: the bare <x, r>, before any delayed factor."""
+        kinds = [isinstance(stage, Projection) for stage in self.stages]
+        if True not in kinds:
+            raise ColumnError("this map has no projection stage: ask for stage='features'")
+        last = kinds.index(True)
+        while last + 1 < len(kinds) and isinstance(self.stages[last + 1], Butterflies):
+            last += 1
+        names = tuple(f"hyperplane_{i}" for i in range(self.stages[last].n_outputs))
+        return replace(self, stages=self.stages[: last + 1], names=names)

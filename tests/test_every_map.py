@@ -1,0 +1,533 @@
+"""Every map: SQL against its NumPy twin, means against kernels, and scikit-learn's own."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import decomposition, kernel_approximation
+from sklearn.random_projection import SparseRandomProjection
+from support import dyadic, store
+
+import sqlkrp
+from sqlkrp import (
+    KGRP,
+    KRP,
+    PCA,
+    PRP,
+    SORF,
+    ComplexKRP,
+    Ensemble,
+    ExplicitRP,
+    Nystroem,
+    RandomFourier,
+    RandomMaclaurin,
+    RandomProjection,
+    RankOneProjection,
+    SphericalRandomFeatures,
+    TensorSketch,
+    chain,
+)
+from sqlkrp.api import MAP_NAMES, MAPS
+from sqlkrp.errors import ColumnError, MapFileError, ParameterError
+from sqlkrp.maps.rank_one import pack_signs
+from sqlkrp.maps.spherical import radial_fit
+from sqlkrp.stages import Elementwise, SumOfProducts, WeightedSums
+
+#: A few of each kind; all that a test needs to know of one is how to make it.
+EVERY = {
+    "random projection": RandomProjection(5, random_state=0),
+    "random projection, hadamard": RandomProjection(20, pool="hadamard", random_state=0),
+    "explicit": ExplicitRP(3, 5, coef0=0.25, random_state=0),
+    "prp": PRP(5, n_matrices=4, random_state=0),
+    "nystroem, rbf": Nystroem(9, gamma=0.125, random_state=0),
+    "nystroem, polynomial": Nystroem(9, kernel="polynomial", degree=3, coef0=1, random_state=0),
+    "kgrp": KGRP(6, n_landmarks=12, n_marked=5, random_state=0),
+    "kgrp, rbf": KGRP(6, n_landmarks=12, n_marked=5, kernel="rbf", gamma=0.125, random_state=0),
+    "fourier": RandomFourier(6, gamma=0.25, random_state=0),
+    "fourier, paired": RandomFourier(6, gamma=0.25, paired=True, random_state=0),
+    "fourier, laplacian": RandomFourier(6, kernel="laplacian", gamma=0.25, random_state=0),
+    "sorf": SORF(11, gamma=0.125, random_state=0),
+    "spherical": SphericalRandomFeatures(6, degree=7, random_state=0),
+    "maclaurin": RandomMaclaurin(12, degree=3, coef0=0.5, random_state=0),
+    "maclaurin, exponential": RandomMaclaurin(12, kernel="exponential", gamma=0.1, random_state=0),
+    "tensor sketch": TensorSketch(3, 8, coef0=0.5, random_state=0),
+    "tensor sketch, odd": TensorSketch(2, 7, random_state=0),
+    "tensor sketch, buckets": TensorSketch(3, 6, domain="bucket", random_state=0),
+    "rank one": RankOneProjection(6, random_state=0),
+    "pca": PCA(3, scaling="standard"),
+    "complex": ComplexKRP(4, 6, n_terms=2, block_size=4, random_state=0),
+    "complex, independent": ComplexKRP(
+        3, 6, n_terms=2, pool="achlioptas", n_hyperplanes=20, random_state=0
+    ),
+    "ensemble": Ensemble(RandomFourier(4, gamma=0.25), 3, random_state=0),
+    "ensemble of products": Ensemble(KRP(2, 4, pool="hadamard", coef0=1), 2, random_state=0),
+    "ensemble of landmarks": Ensemble(Nystroem(4, gamma=0.125), 2, random_state=0),
+    "chain": chain(PCA(4), KRP(3, 6, n_terms=2, coef0=0.5), random_state=0),
+    "chain, scaled": chain(PCA(4), RandomFourier(6, scaling="standard"), random_state=0),
+    "chain of three": chain(PCA(4), Nystroem(6), PCA(3), random_state=0),
+}
+TERNARY = [name for name in EVERY if name.startswith(("random", "explicit", "prp", "complex"))]
+
+
+@pytest.fixture(params=EVERY)
+def named(request):
+    one = EVERY[request.param]
+    return request.param, type(one)(**one.get_params())
+
+
+def rows(count=40, columns=7):
+    return dyadic(count, columns, seed=3)
+
+
+# --- the twin -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["wide", "tables"])
+def test_every_engine_equals_numpy(engine, form, named):
+    name, one = named
+    frame = rows().assign(id=np.arange(40))
+    engine.store(frame)
+    one.fit(frame, keep=["id"])
+    expected = one.transform(frame)
+    found = engine.features(one, keep=["id"], form=form)[:, 1:]
+    assert found.shape == expected.shape
+    # A share of what is added on the way: of a landmark map that may be far more than the sum.
+    size = np.maximum(np.abs(expected).max(axis=0), 1e-3)
+    assert (np.abs(found - expected).max(axis=0) <= 1e-9 * size).all()
+    if name in TERNARY:
+        twin = one.program_.projection().apply(frame[list(one.feature_names_in_)].to_numpy())
+        bare = engine.features(one, keep=["id"], form=form, stage="projection")[:, 1:]
+        assert np.array_equal(bare, twin)
+
+
+@pytest.mark.parametrize("form", ["wide", "tables"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_missing_values_and_sparse_rows(connection, form, dtype, named):
+    _, one = named
+    inner = one
+    while hasattr(inner, "map") or hasattr(inner, "maps"):
+        inner = inner.map if hasattr(inner, "map") else inner.maps[0]
+    inner.nulls, inner.dtype = "propagate", dtype
+    frame = rows()
+    frame.iloc[3, 2] = np.nan
+    frame.iloc[5, 1] = np.inf
+    store(connection, frame, "t")
+    with sqlkrp.connect(connection) as db:
+        one.fit(db.source("t"))
+        assert np.isnan(one.transform(frame)).any(axis=1).tolist() == [
+            i in (3, 5) for i in range(40)
+        ]
+        assert db.verify(one, "t", form=form).ok
+        if (one.program_.prepare.shift != 0).any():
+            return  # absent entries would not stay 0
+        frame = frame.drop([3, 5]).reset_index(drop=True)
+        frame = frame.where(np.random.default_rng(1).random(frame.shape) < 0.4, 0.0)
+        frame.iloc[4] = 0.0
+        long = frame.stack().rename("v").reset_index().set_axis(["r", "f", "v"], axis=1)
+        store(connection, long[long["v"] != 0], "entries")
+        store(connection, pd.DataFrame({"r": range(len(frame))}), "keys")
+        sparse = {"long": ("r", "f", "v"), "rows": "keys", "form": form}
+        assert db.verify(one, "entries", **sparse).ok
+
+
+def test_a_map_is_the_same_whether_fitted_to_a_table_or_to_a_frame(connection, named):
+    _, one = named
+    frame = rows()
+    store(connection, frame, "t")
+    with sqlkrp.connect(connection) as db:
+        there = one.fit(db.source("t")).transform(frame)
+    assert np.allclose(one.fit(frame).transform(frame), there, rtol=1e-6, atol=1e-6)
+
+
+def test_map_files_and_selections(tmp_path, named):
+    _, one = named
+    frame = rows()
+    expected = one.fit(frame).transform(frame)
+    one.save(tmp_path / "m.json")
+    loaded = sqlkrp.load(tmp_path / "m.json")
+    assert type(loaded) is type(one)
+    assert loaded.digest_ == one.digest_
+    assert loaded.title == one.title
+    assert np.array_equal(loaded.transform(frame), expected)
+    chosen = [0, expected.shape[1] - 1]
+    few = one.select(chosen)
+    assert np.allclose(few.transform(frame), expected[:, chosen], rtol=1e-12, atol=1e-14)
+    assert len(set(one.get_feature_names_out())) == expected.shape[1]
+
+
+def test_selected_features_agree_in_sql(connection, named):
+    _, one = named
+    frame = rows()
+    store(connection, frame, "t")
+    few = one.fit(frame).select([1])
+    with sqlkrp.connect(connection) as db:
+        for form in ("wide", "tables"):
+            assert db.verify(few, "t", form=form).ok
+
+
+# --- what they estimate ---------------------------------------------------------------------------
+
+POINTS = np.random.default_rng(5).normal(size=(2, 6)) * 0.6
+
+
+def polynomial(degree, gamma=1.0, coef0=0.0):
+    return lambda x, y: (gamma * (x @ y) + coef0) ** degree
+
+
+def gaussian(gamma):
+    return lambda x, y: math.exp(-gamma * ((x - y) @ (x - y)))
+
+
+UNBIASED = {
+    "random projection": (lambda s: RandomProjection(4, random_state=s), polynomial(1)),
+    "explicit": (
+        lambda s: ExplicitRP(2, 8, coef0=0.5, gamma=2, random_state=s),
+        polynomial(2, 2, 0.5),
+    ),
+    "prp": (lambda s: PRP(8, random_state=s), polynomial(2)),
+    "prp, more matrices": (lambda s: PRP(4, n_matrices=6, random_state=s), polynomial(2)),
+    "fourier": (lambda s: RandomFourier(8, gamma=0.4, random_state=s), gaussian(0.4)),
+    "fourier, laplacian": (
+        lambda s: RandomFourier(8, kernel="laplacian", gamma=0.4, random_state=s),
+        lambda x, y: math.exp(-0.4 * np.abs(x - y).sum()),
+    ),
+    "maclaurin": (
+        lambda s: RandomMaclaurin(20, degree=3, coef0=0.7, gamma=0.5, random_state=s),
+        polynomial(3, 0.5, 0.7),
+    ),
+    "maclaurin, homogeneous": (
+        lambda s: RandomMaclaurin(20, degree=2, coef0=0, random_state=s),
+        polynomial(2),
+    ),
+    "maclaurin, exponential": (
+        lambda s: RandomMaclaurin(20, kernel="exponential", gamma=0.5, random_state=s),
+        lambda x, y: math.exp(0.5 * (x @ y)),
+    ),
+    "rank one": (lambda s: RankOneProjection(20, random_state=s), polynomial(2)),
+    **{
+        f"tensor sketch {g}, {domain}": (
+            lambda s, g=g, domain=domain: TensorSketch(
+                g, 9 - g % 2, domain=domain, coef0=0.3, gamma=0.8, random_state=s
+            ),
+            polynomial(g, 0.8, 0.3),
+        )
+        for g in (1, 2, 3, 4)
+        for domain in ("fourier", "bucket")
+    },
+    **{
+        f"complex {g}": (
+            lambda s, g=g: ComplexKRP(
+                g, 8, n_terms=2, block_size=4, coef0=0.3, gamma=0.8, random_state=s
+            ),
+            polynomial(g, 0.8, 0.3),
+        )
+        for g in (1, 2, 3, 4, 5)
+    },
+    "complex, independent": (
+        lambda s: ComplexKRP(3, 8, n_terms=2, pool="achlioptas", n_hyperplanes=30, random_state=s),
+        polynomial(3),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNBIASED)
+def test_the_mean_estimate_is_the_kernel(name):
+    make, kernel = UNBIASED[name]
+    x, y = POINTS
+    found = []
+    for seed in range(600):
+        features = make(seed).fit(POINTS).transform(POINTS)
+        found.append(features @ features.T)
+    mean = np.mean(found, axis=0)
+    error = np.std(found, axis=0) / math.sqrt(len(found)) + 1e-12
+    wanted = np.array([[kernel(x, x), kernel(x, y)], [kernel(y, x), kernel(y, y)]])
+    assert (np.abs(mean - wanted) <= 4 * error).all()
+
+
+def test_paired_fourier_features_vary_less():
+    x, y = POINTS
+    found = {}
+    for paired in (False, True):
+        estimates = []
+        for seed in range(300):
+            one = RandomFourier(8, gamma=0.2, paired=paired, random_state=seed).fit(POINTS)
+            first, second = one.transform(POINTS)
+            estimates.append(first @ second)
+        found[paired] = np.mean(estimates), np.std(estimates)
+        error = found[paired][1] / math.sqrt(300)
+        assert abs(found[paired][0] - gaussian(0.2)(x, y)) <= 4 * error
+    assert found[True][1] < 0.9 * found[False][1]
+
+
+def test_prp_with_dense_signs_is_biased_as_its_documentation_says():
+    x, y = POINTS
+    found = []
+    for seed in range(600):
+        first, second = PRP(20, s=1, random_state=seed).fit(POINTS).transform(POINTS)
+        found.append(first @ second)
+    wanted = (x @ y) ** 2 - (x**2 * y**2).sum()
+    assert abs(np.mean(found) - wanted) <= 4 * np.std(found) / math.sqrt(600)
+
+
+def test_structured_frequencies_are_orthogonal_and_nearly_unbiased():
+    one = SORF(16, gamma=0.5, random_state=0).fit([f"c{i}" for i in range(16)])
+    frequencies = one.program_.projection().apply(np.eye(16)).T * math.sqrt(2 * 0.5) / 16
+    assert np.allclose(frequencies @ frequencies.T, np.eye(16) * 16, atol=1e-12)
+    points = np.random.default_rng(2).normal(size=(2, 64)) / 8
+    found = []
+    for seed in range(300):
+        first, second = SORF(64, gamma=0.5, random_state=seed).fit(points).transform(points)
+        found.append(first @ second)
+    assert abs(np.mean(found) - gaussian(0.5)(*points)) < 0.01
+
+
+def test_signs_against_numbers_estimate_the_kernel_of_directions():
+    x, y = POINTS
+    found = []
+    for seed in range(600):
+        full = RankOneProjection(20, random_state=seed).fit(POINTS).transform(POINTS)
+        signs = RankOneProjection(20, binary=True, random_state=seed).fit(POINTS).transform(POINTS)
+        assert np.array_equal(np.where(full >= 0, 1, -1), signs)
+        found.append(full[0] @ signs[1] * math.pi / (2 * math.sqrt(20)))
+    wanted = (x @ y) ** 2 / (y @ y)
+    assert abs(np.mean(found) - wanted) <= 4 * np.std(found) / math.sqrt(600)
+
+
+@pytest.mark.parametrize(("degree", "most"), [(3, 0.02), (7, 0.02), (10, 0.015), (20, 0.006)])
+def test_the_spherical_fit(degree, most):
+    radii, chances, error = radial_fit(degree, 4.0, 256)
+    assert (chances >= 0).all()
+    assert chances.sum() == pytest.approx(1)
+    assert error < most
+    # The same kernel from draws of frequencies, which know nothing of quadrature.
+    rng = np.random.default_rng(0)
+    directions = rng.normal(size=(40_000, 256))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    along = directions[:, 0] * rng.choice(radii, size=40_000, p=chances)
+    for distance in (0.5, 1.0, 2.0):
+        waves = np.cos(distance * along)
+        wanted = (1 - distance**2 / 16) ** degree
+        assert abs(waves.mean() - wanted) <= error + 4 * waves.std() / 200
+
+
+def test_the_spherical_fit_is_stable_in_high_dimensions():
+    errors = [radial_fit(7, 4.0, d)[2] for d in (784, 4096)]
+    assert errors[0] == pytest.approx(errors[1], rel=0.05)
+
+
+def test_landmark_maps_are_exact_where_the_landmarks_span_everything():
+    points = np.random.default_rng(0).normal(size=(12, 5))
+    squared = ((points[:, None] - points) ** 2).sum(axis=2)
+    one = Nystroem(12, gamma=0.3, random_state=0).fit(points)
+    features = one.transform(points)
+    assert np.allclose(features @ features.T, np.exp(-0.3 * squared), atol=1e-9)
+    kernel = (points @ points.T) ** 2
+    centre = np.eye(12) - 1 / 12
+    found = np.zeros((12, 12))
+    for seed in range(300):
+        many = KGRP(60, n_landmarks=12, n_marked=4, random_state=seed).fit(points)
+        features = many.transform(points)
+        assert np.allclose(features.sum(axis=0), 0, atol=1e-8)  # centred on its landmarks
+        found += features @ features.T / 300
+    centred = centre @ kernel @ centre
+    assert np.abs(found - centred).max() < 0.1 * np.abs(centred).max()
+
+
+# --- others' implementations, given the same random parts -------------------------------------
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("k", [8, 9])
+def test_bucket_sketches_are_scikit_learn_s(degree, k):
+    X = np.random.default_rng(0).normal(size=(6, 5))
+    theirs = kernel_approximation.PolynomialCountSketch(
+        degree=degree, n_components=k, gamma=0.7, coef0=0.4, random_state=0
+    ).fit(X)
+    ours = TensorSketch(degree, k, domain="bucket", gamma=0.7, coef0=0.4).fit(X)
+    stages = ours.stages(theirs.indexHash_, theirs.bitHash_.astype("i1"))
+    ours.program_ = sqlkrp.stages.Program((ours.program_.prepare, *stages), ours.program_.names)
+    assert np.allclose(ours.transform(X), theirs.transform(X), rtol=1e-10, atol=1e-10)
+
+
+def test_fourier_features_are_scikit_learn_s():
+    X = np.random.default_rng(0).normal(size=(6, 5))
+    ours = RandomFourier(8, gamma=0.3, random_state=0).fit(X)
+    theirs = kernel_approximation.RBFSampler(gamma=0.3, n_components=8).fit(X)
+    _, sums, affine, *_ = ours.program_.stages
+    theirs.random_weights_, theirs.random_offset_ = sums.weights.T, affine.constant
+    assert np.allclose(ours.transform(X), theirs.transform(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "polynomial", "linear"])
+def test_nystroem_is_scikit_learn_s(kernel):
+    X = np.random.default_rng(0).normal(size=(30, 5))
+    options = {} if kernel == "linear" else {"gamma": 0.3}
+    if kernel == "polynomial":
+        options |= {"degree": 3, "coef0": 0.5}
+    ours = Nystroem(8, kernel=kernel, random_state=0, **options).fit(X)
+    theirs = kernel_approximation.Nystroem(kernel=kernel, n_components=8, **options)
+    first = ours.program_.stages[1]
+    points = first.weights if isinstance(first, WeightedSums) else first.points
+    theirs.fit(points)  # all of them are landmarks, in an order of its own
+    expected = theirs.transform(X) @ theirs.transform(X).T
+    found = ours.transform(X) @ ours.transform(X).T
+    assert np.allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("whiten", [False])
+def test_pca_is_scikit_learn_s(connection, whiten):
+    frame = pd.DataFrame(
+        np.random.default_rng(0).normal(size=(50, 6)) @ np.diag([5, 4, 3, 2, 1, 0.5]),
+        columns=list("abcdef"),
+    )
+    theirs = decomposition.PCA(4, whiten=whiten).fit(frame.to_numpy())
+    store(connection, frame, "t")
+    with sqlkrp.connect(connection) as db:
+        ours = PCA(4).fit(db.source("t")).transform(frame)
+    expected = theirs.transform(frame.to_numpy())
+    signs = np.sign((ours * expected).sum(axis=0))
+    assert np.allclose(ours, expected * signs, atol=1e-9)
+
+
+def test_sparse_projections_are_scikit_learn_s():
+    X = np.random.default_rng(0).normal(size=(6, 50))
+    ours = RandomProjection(8, s=3, random_state=0).fit(X)
+    theirs = SparseRandomProjection(8, density=1 / 3, random_state=0).fit(X)
+    sums = ours.program_.stages[1]
+    dense = np.zeros((8, 50))
+    dense[sums.hyperplane, sums.feature] = sums.sign
+    used = ours.program_.stages[2].factors[:, 0, 0]  # which of the pool is whose
+    theirs.components_ = theirs.components_.__class__(dense[used] * math.sqrt(3 / 8))
+    assert np.allclose(ours.transform(X), theirs.transform(X), atol=1e-12)
+
+
+# --- signs as bits --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["wide", "tables"])
+@pytest.mark.parametrize("m", [5, 64, 130])
+def test_signs_are_packed_in_every_engine(engine, form, m):
+    frame = rows()
+    frame.iloc[7, 0] = np.nan
+    engine.store(frame.assign(id=np.arange(40)))
+    one = RankOneProjection(m, binary=True, nulls="propagate", random_state=0).fit(frame)
+    sql = one.statement("t", keep=["id"], form=form, output="bits", dialect=engine.name)
+    assert sql.columns == ("id", *(f"rop_bits_{i}" for i in range(-(-m // 64))))
+    found = engine.run(sql)
+    expected = pack_signs(one.transform(frame))
+    for row in found:
+        wanted = [None] * expected.shape[1] if row[0] == 7 else expected[row[0]].tolist()
+        assert [None if value is None else int(value) for value in row[1:]] == wanted
+
+
+def test_scores_of_numbers_against_bits(engine):
+    frame = rows(12)
+    full = RankOneProjection(70, random_state=0).fit(frame)
+    signs = RankOneProjection(70, binary=True, random_state=0).fit(frame)
+    engine.store(frame.assign(id=np.arange(12)))
+    engine.keep(full.statement("t", keep=["id"], dialect=engine.name), "numbers_of")
+    engine.keep(signs.statement("t", keep=["id"], output="bits", dialect=engine.name), "bits_of")
+    try:
+        found = engine.rows(
+            full.score_sql("numbers_of", "bits_of", keys=("id", "id"), dialect=engine.name)
+        )
+    finally:
+        engine.drop("numbers_of")
+        engine.drop("bits_of")
+    expected = full.transform(frame) @ signs.transform(frame).T
+    expected *= math.pi / (2 * math.sqrt(70))
+    assert len(found) == 144
+    for first, second, score in found:
+        assert score == pytest.approx(expected[int(first), int(second)], rel=1e-9, abs=1e-9)
+
+
+def test_bits_are_for_signs():
+    with pytest.raises(ParameterError, match=r"RankOneProjection\(binary=True\)"):
+        KRP(2, 3).fit(["a"]).to_sql("t", output="bits")
+
+
+# --- the rest -------------------------------------------------------------------------------------
+
+
+def test_members_of_an_ensemble_are_draws_of_their_own():
+    frame = rows()
+    one = Ensemble(RandomFourier(5), 3, random_state=0).fit(frame)
+    features = one.transform(frame).reshape(len(frame), 3, 5)
+    assert not np.allclose(features[:, 0], features[:, 1])
+    assert one.get_feature_names_out()[5] == "rff_1_0"
+
+
+def test_a_chain_is_its_maps_one_after_another():
+    frame = rows()
+    both = chain(PCA(4), KRP(2, 6, coef0=1), random_state=0).fit(frame)
+    first = PCA(4).fit(frame).transform(frame)
+    second = both.program_.stages[3:]
+    values = np.column_stack([first, np.ones(len(first))])
+    for stage in second[1:] if not isinstance(second[0], WeightedSums) else second:
+        values = stage.apply(values)
+    assert np.allclose(both.transform(frame), values, rtol=1e-10)
+
+
+def test_every_map_is_on_the_command_line_but_those_made_of_maps():
+    assert {MAPS[one.__name__] for one in MAP_NAMES.values()} == set(MAPS.values()) - {
+        MAPS["Ensemble"],
+        MAPS["Chain"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("one", "told"),
+    [
+        (ExplicitRP(3), "monomials of degree 3"),
+        (PRP(n_matrices=3), "half of them are subtracted: use 4"),
+        (RandomFourier(5, paired=True), "use 6"),
+        (RandomFourier(kernel="cosine"), "use one of 'rbf', 'laplacian'"),
+        (ComplexKRP(2, 5), "use 6"),
+        (ComplexKRP(block_size=12), "use a power of two, such as 8 or 16"),
+        (KGRP(n_landmarks=5, n_marked=6), "n_marked=6 is not allowed: use a whole number <= 4"),
+        (KGRP(n_landmarks=500), "500 rows are to be drawn, and the table has 40"),
+        (Nystroem(41), "41 rows are to be drawn, and the table has 40"),
+        (RandomMaclaurin(degree=31), "<= 30"),
+        (PCA(41), "more than the 40 columns"),
+        (SphericalRandomFeatures(a=1), "a=1 is not allowed"),
+        (Ensemble("krp"), "is not a map"),
+        (Ensemble(KRP(), 0), "n_members=0"),
+        (chain(), "give a list of maps"),
+        (chain(PCA(2), KRP(scaling="unit")), "behind another map"),
+    ],
+)
+def test_what_cannot_be_is_said(one, told):
+    with pytest.raises(ParameterError) as found:
+        one.fit(rows(40, 40))
+    assert told in str(found.value)
+
+
+@pytest.mark.parametrize("one", [PCA(2), Nystroem(2), KGRP(2)])
+def test_maps_that_are_fitted_need_rows(connection, one):
+    with pytest.raises(ParameterError, match="fitted to rows"):
+        one.fit(["a", "b"])
+    connection.execute("CREATE TABLE e AS SELECT 1 AS r, 'a' AS f, 2.0 AS v")
+    with sqlkrp.connect(connection) as db:
+        connection.execute("INSERT INTO e VALUES (1, 'b', 2.0)")
+        with pytest.raises(ParameterError, match="fitted to rows"):
+            one.fit(db.source("e", long=("r", "f", "v")))
+        with pytest.raises(ParameterError, match="was given a relation"):
+            one.fit(connection.sql("SELECT 1.0 AS a, 2.0 AS b"))
+    holes = pd.DataFrame({"a": [np.nan] * 4, "b": [1.0] * 4})
+    if not isinstance(one, PCA):
+        one = type(one)(**one.get_params() | {"nulls": "propagate"})
+        if isinstance(one, KGRP):
+            one.n_landmarks, one.n_marked = 2, 1
+        with pytest.raises(ColumnError, match="missing value"):
+            one.fit(holes)
+
+
+def test_stages_from_files_are_checked():
+    for make in (
+        lambda: Elementwise(3, "tan"),
+        lambda: SumOfProducts(3, np.array([[[-1, 0]]], dtype="i4"), np.ones((1, 1), dtype="i1")),
+        lambda: SumOfProducts(3, np.array([[[0, -1, 1]]], dtype="i4"), np.ones((1, 1), dtype="i1")),
+    ):
+        with pytest.raises(MapFileError):
+            make()
