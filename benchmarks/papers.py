@@ -22,7 +22,7 @@ import duckdb
 import matplotlib
 import numpy as np
 from sklearn.datasets import make_classification
-from sklearn.svm import LinearSVC
+from sklearn.linear_model import RidgeClassifier
 
 import sqlkrp
 from benchmarks.measuring import markdown, versions
@@ -55,7 +55,7 @@ def plot(
     name: str, curves: dict[str, tuple[Iterable[float], Iterable[float]]], **words: str
 ) -> None:
     """Curves over the number of features."""
-    figure, axis = plt.subplots(figsize=(5, 3.6))
+    figure, axis = plt.subplots(figsize=(8, 3.6))
     for label, (xs, ys) in curves.items():
         axis.plot(list(xs), list(ys), "o-", label=label, markersize=4)
     axis.set_xscale("log")
@@ -63,7 +63,7 @@ def plot(
     axis.set_ylabel(words["y"])
     axis.set_yscale(words.get("scale", "linear"))
     axis.grid(alpha=0.3)
-    axis.legend(fontsize=8)
+    axis.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.02, 0.5))
     figure.tight_layout()
     figure.savefig(RESULTS / f"{name}.png", dpi=120)
     plt.close(figure)
@@ -85,7 +85,7 @@ def delogne(*, quick: bool) -> list[str]:
     """10,000 points in 100 dimensions, of which two tell the classes apart."""
     n, sizes = (1_000, (50, 200)) if quick else (10_000, (100, 300, 1000, 3000, 5000))
     points, classes = make_classification(
-        n, 100, n_informative=2, n_redundant=0, n_clusters_per_class=2, random_state=0
+        n, 100, n_informative=2, n_redundant=0, n_clusters_per_class=1, random_state=1
     )
     points /= np.linalg.norm(points, axis=1, keepdims=True)
     train = np.arange(n) < n // 2
@@ -127,8 +127,8 @@ def delogne(*, quick: bool) -> list[str]:
     return [
         f"## Full and binary sketches: {n:,} points in 100 dimensions, two of them informative\n",
         "Root mean square errors of the kernel between points of length 1, and the accuracy of a "
-        f"linear SVM on the other half of the points (with all products of columns: {exact:.1%}). "
-        "Reported at m = 5,000: "
+        "ridge classifier on the other half of the points (with all products of columns: "
+        f"{exact:.1%}). Reported at m = 5,000: "
         + ", ".join(f"{name} {value:.1%}" for name, value in REPORTED.items())
         + ". Their draw of the points is not published, so figures compare in shape only.\n",
         *markdown(head, rows),
@@ -143,9 +143,16 @@ def squares(points: np.ndarray) -> np.ndarray:
 
 
 def accuracy(a: np.ndarray, b: np.ndarray, classes: np.ndarray, train: np.ndarray) -> float:
-    """Of a linear model trained on ``a`` and evaluated on ``b``."""
+    """Of a ridge classifier trained on ``a`` and evaluated on ``b``."""
     size = np.sqrt((a**2).sum(axis=1).mean())
-    model = LinearSVC(C=1.0, dual=len(a) < a.shape[1]).fit(a / size, classes[train])
+    cut, wanted = 4 * len(a) // 5, classes[train]
+
+    def score(penalty: float) -> float:
+        model = RidgeClassifier(alpha=penalty).fit(a[:cut] / size, wanted[:cut])
+        return float(model.score(a[cut:] / size, wanted[cut:]))
+
+    best = max((0.1, 1.0, 10.0, 100.0), key=score)
+    model = RidgeClassifier(alpha=best).fit(a / size, wanted)
     return float(model.score(b / size, classes[~train]))
 
 

@@ -24,6 +24,7 @@ from sqlkrp.sql.names import TableName, number, quote, quote_table
 from sqlkrp.sql.packing import bit_names, signed_by_bits
 from sqlkrp.sql.statement import Preflight, Query, Statement, preflight, write
 from sqlkrp.sql.tables import create_side_table, load_side_table, read_long, side_tables
+from sqlkrp.stages import Scale
 from sqlkrp.version import __version__
 
 __all__ = [
@@ -364,11 +365,15 @@ class RankOneProjection(FeatureMap, maps.RankOneProjection):  # noqa: D101 - its
         searched.
         """
         facts = facts_of(dialect)
-        names = self.program.names
+        names, last = self.program.names, self.program.stages[-1]
+        if not isinstance(last, Scale):
+            raise ParameterError("score_sql is of a map with binary=False: its numbers are scored")
+        if not (isinstance(keys, (tuple, list)) and len(keys) == 2):
+            raise ParameterError(f"keys={keys!r} is not allowed: name the two tables' columns")
         one, other = (quote(key, facts) for key in keys)
         values = [f"numbers.{quote(name, facts)}" for name in names]
         bits = [f"bits.{quote(name, facts)}" for name in bit_names(self.prefix, len(names))]
-        scale = number(math.pi / (2 * math.sqrt(len(names))), "float64", facts)
+        scale = number(math.pi / (4 * len(names) * last.constant), "float64", facts)
         return (
             f"SELECT\n  numbers.{one} AS full_key,\n  bits.{other} AS signs_key,\n"
             f"  ({signed_by_bits(values, bits, facts)}) * {scale} AS score\n"

@@ -68,7 +68,9 @@ def loads(text: str, kinds: Mapping[str, type[Map]], where: str) -> Map:
         same = digest(fitted) == document["digest"]
     except (MapFileError, ParameterError) as bad:
         raise MapFileError(f"{where} is damaged ({bad}): restore it, or draw it again") from bad
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as bad:
+    except (
+        LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError
+    ) as bad:  # fmt: skip
         raise MapFileError(
             f"{where} is damaged (a part is missing or malformed): restore it, or draw it again"
         ) from bad
@@ -133,6 +135,7 @@ def _new(name: str, parameters: dict[str, Any], kinds: Mapping[str, type[Map]]) 
 
 def _build(document: dict[str, Any], kinds: Mapping[str, type[Map]]) -> Map:
     fitted = _new(document["map"], document["parameters"], kinds)
+    fitted.check_common()
     fitted.check()
     stages = tuple(_stage(content) for content in document["stages"])
     fitted.program_ = Program(stages, tuple(document["names"]))

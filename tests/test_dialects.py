@@ -63,7 +63,6 @@ def of_other_maps(name):
     for one in of_every_stage():
         for form in ("wide", "tables"):
             yield one.to_sql("lake.t", form=form, dialect=name)
-            yield one.to_sql("lake.t", form=form, long=("r", "f", "v"), dialect=name)
     signs = sqlkrp.RankOneProjection(3, binary=True, random_state=0).fit(NAMES)
     for form in ("wide", "tables"):
         yield signs.to_sql("lake.t", form=form, output="bits", dialect=name)

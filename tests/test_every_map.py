@@ -531,3 +531,118 @@ def test_stages_from_files_are_checked():
     ):
         with pytest.raises(MapFileError):
             make()
+
+
+# --- what was wrong once --------------------------------------------------------------------------
+
+
+def test_a_chain_behind_a_map_is_the_flat_chain():
+    frame = rows() + 10
+    last = {"scaling": "standard"}
+    flat = chain(PCA(3), PRP(4), KRP(2, 5, **last), random_state=0).fit(frame).transform(frame)
+    nested = chain(PCA(3), chain(PRP(4), KRP(2, 5, **last)), random_state=0).fit(frame)
+    assert np.allclose(nested.transform(frame), flat, rtol=1e-9)
+    assert chain(PCA(3), chain(PCA(2), Nystroem(5))).fit(frame).transform(frame).shape == (40, 5)
+
+
+def test_landmarks_are_as_many_as_were_asked_for_whatever_is_missing(connection):
+    frame = rows()
+    frame.iloc[::3, 0] = np.nan
+    store(connection, frame, "t")
+    with sqlkrp.connect(connection) as db:
+        for source in (frame, db.source("t")):
+            for seed in range(5):
+                one = Ensemble(Nystroem(20, nulls="propagate"), 2, random_state=seed).fit(source)
+                assert one.get_feature_names_out()[20] == "nystroem_1_0"
+    with pytest.raises(ColumnError, match="30 rows without a missing value"):
+        Nystroem(30, nulls="propagate", random_state=0).fit(frame)
+
+
+def test_a_constant_feature_of_a_chain_is_only_shifted(connection):
+    frame = rows()
+    one = chain(RandomMaclaurin(20), KRP(2, 4, scaling="standard"), random_state=0).fit(frame)
+    assert np.abs(one.program_.stages[4].factor).max() < 1e3
+    store(connection, frame, "t")
+    with sqlkrp.connect(connection) as db:
+        there = type(one)(**one.get_params()).fit(db.source("t"))
+    assert np.allclose(one.transform(frame), there.transform(frame), rtol=1e-6)
+
+
+def test_equal_landmarks_give_zeros_and_not_noise():
+    equal = np.tile([0.1, 0.7, 0.3], (20, 1))
+    one = KGRP(4, n_landmarks=10, n_marked=3, random_state=0).fit(equal)
+    assert not one.transform(equal).any()
+    assert not one.select([1]).transform(equal).any()
+
+
+def test_scores_of_a_selection_are_of_its_features(connection):
+    frame = rows(6)
+    full, signs = (
+        RankOneProjection(64, binary=b, random_state=0).fit(frame) for b in (False, True)
+    )
+    few, bits = full.select(range(4)), signs.select(range(4))
+    store(connection, frame.assign(id=np.arange(6)), "t")
+    connection.execute(f"CREATE TABLE a AS {few.to_sql('t', keep=['id'])}")
+    connection.execute(f"CREATE TABLE b AS {bits.to_sql('t', keep=['id'], output='bits')}")
+    found = connection.execute(few.score_sql("a", "b", keys=("id", "id"))).fetchall()
+    numbers = few.transform(frame) * 2 * math.sqrt(64)
+    expected = numbers @ bits.transform(frame).T * math.pi / (4 * 4)
+    assert all(score == pytest.approx(expected[i, j], abs=1e-9) for i, j, score in found)
+    for keys in ("id", ("id",)):
+        with pytest.raises(ParameterError, match="name the two tables' columns"):
+            few.score_sql("a", "b", keys=keys)
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        ComplexKRP(4, gamma=1e200),
+        ExplicitRP(4, gamma=1e200),
+        ExplicitRP(40),
+        TensorSketch(4, gamma=1e200),
+        TensorSketch(11),
+        ComplexKRP(22),
+        RandomMaclaurin(degree=30, gamma=1e12),
+        RandomMaclaurin(4, degree=4, coef0=0.0, gamma=1e-200),
+        SphericalRandomFeatures(a=1e200),
+        RandomFourier(gamma=1e200),
+        Nystroem(3, kernel="polynomial", degree=1000, gamma=10.0),
+        ComplexKRP(4, 4, coef0=1e300, gamma=1e-300),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_what_leaves_the_range_of_numbers_is_refused(one):
+    with pytest.raises(ParameterError):
+        one.fit(rows(10, 3))
+
+
+def test_principal_components_of_nothing_are_refused(connection):
+    with pytest.raises(ColumnError, match="no average"):
+        PCA(1).fit(rows().iloc[:0])
+    frame = rows()
+    frame.iloc[2, 2] = np.nan
+    store(connection, frame, "t")
+    with sqlkrp.connect(connection) as db, pytest.raises(sqlkrp.errors.MissingValueError):
+        PCA(1).fit(db.source("t"))
+
+
+def test_a_fitted_map_of_a_map_does_not_change_with_it(tmp_path):
+    one = Ensemble(KRP(2, 4), 2, random_state=0).fit(rows())
+    title = one.title
+    one.map.set_params(degree="x")
+    assert one.title == title
+    one.save(tmp_path / "m.json")
+    assert sqlkrp.load(tmp_path / "m.json").title == title
+
+
+@pytest.mark.parametrize(
+    ("one", "name", "value"),
+    [(chain(PCA(2), PCA(1)), "maps", []), (Ensemble(PCA(1), 2), "n_members", "x"),
+     (Nystroem(3), "n_components", -1), (PCA(2), "scaling", "x")],
+)  # fmt: skip
+def test_files_with_parameters_that_cannot_be_are_damaged(tmp_path, one, name, value):
+    one.fit(rows())
+    one.parameters_[name] = value
+    one.save(tmp_path / "m.json")
+    with pytest.raises(MapFileError, match="is damaged"):
+        sqlkrp.load(tmp_path / "m.json")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqlkrp.engines.session import Session, TableOrFile
-from sqlkrp.errors import ParameterError
+from sqlkrp.errors import EngineError, MissingValueError, ParameterError
 from sqlkrp.maps.base import match_columns
 from sqlkrp.maps.source import BOOLEAN, Statistics, choose_rows
 from sqlkrp.sql.names import number, quote, soft_cast
@@ -22,6 +22,11 @@ __all__ = ["Input", "Long", "TableSource", "finite_value", "read_input"]
 
 # Aggregates in one statement: what is planned grows with them.
 _MEANS_AT_ONCE = 500
+
+_MISSING = (
+    "missing values (NULL, NaN or infinite) in the columns that the map is fitted to: draw it with "
+    "nulls='zero', 'mean' or 'propagate', or clean the table"
+)
 
 #: The columns of sparse input: row, feature, value.
 Long = tuple[str, str, str]
@@ -125,13 +130,15 @@ class TableSource:
         return Statistics(count.astype("int64"), mean, deviation, low, high)
 
     def sample(
-        self, columns: Sequence[str], count: int, rng: np.random.Generator
+        self, columns: Sequence[str], count: int, rng: np.random.Generator, spare: int = 0
     ) -> NDArray[np.float64]:
         """Rows by their numbers, which the generator draws: the same ones for the same seed."""
         self._require_rows()
         session, relation = self._session, self._data.relation
         ((n_rows,),) = session.rows(f"SELECT COUNT(*) FROM {relation}", "counting rows")
-        places = ", ".join(str(place + 1) for place in choose_rows(n_rows, count, rng).tolist())
+        places = ", ".join(
+            str(place + 1) for place in choose_rows(n_rows, count, rng, spare).tolist()
+        )
         values = []
         for i, name in enumerate(columns):
             value, finite = finite_value(session, self._data, name, "float64")
@@ -157,7 +164,12 @@ class TableSource:
                 for name in part.names
             )
             statement = f"SELECT {columns} FROM (\n{write(query, dialect).text}\n) AS averaged"
-            (row,) = self._session.rows(statement, "computing averages")
+            try:
+                (row,) = self._session.rows(statement, "computing averages")
+            except EngineError as bad:
+                if "missing value" not in str(bad):
+                    raise
+                raise MissingValueError(_MISSING) from bad
             found += [np.nan if value is None else value for value in row]
         return np.array(found, dtype="float64")
 

@@ -5,6 +5,7 @@ Names and behaviour are scikit-learn's, without depending on it.
 
 from __future__ import annotations
 
+import copy
 import difflib
 import inspect
 import math
@@ -15,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sqlkrp.errors import ColumnError, NotFittedError, ParameterError
+from sqlkrp.errors import ColumnError, MapFileError, NotFittedError, ParameterError
 from sqlkrp.maps.source import (
     BOOLEAN,
     FLOAT32,
@@ -161,10 +162,17 @@ class Map:
             dtype = "float32" if single else "float64"
         prepare = self._prepare(columns, described, dtype)
         seed = _seed(self.random_state)
-        stages = self.draw(Inputs(prepare, described), generator(seed))
+        try:
+            with np.errstate(all="ignore"):
+                stages = self.draw(Inputs(prepare, described), generator(seed))
+        except (ArithmeticError, np.linalg.LinAlgError, MapFileError) as bad:
+            raise ParameterError(
+                f"this {type(self).__name__} leaves the range of numbers ({bad}): use parameters "
+                "nearer to 1, or scale the columns"
+            ) from bad
         names = self.names(stages[-1].n_outputs)
         self.program_ = Program((prepare, *stages), tuple(names))
-        self.parameters_ = self.get_params()
+        self.parameters_ = copy.deepcopy(self.get_params())
         self.seed_ = seed
         self.left_out_ = left_out
         return self
@@ -328,6 +336,21 @@ def whole(name: str, value: Any, *, at_least: int, at_most: int | None = None) -
     if at_most is not None and int(value) > at_most:
         raise ParameterError(f"{name}={value!r} is not allowed: use a whole number <= {at_most}")
     return int(value)
+
+
+# Constants beyond this (or its inverse) would overflow even in single precision.
+LARGEST = 1e38
+
+
+def kernel_constant(gamma: float, coef0: float) -> float | None:
+    """The column that makes (gamma <x, y> + coef0)^g of gamma^g <x, y>^g; None if there is none."""
+    constant = math.sqrt(coef0 / gamma) if coef0 else None
+    if constant is not None and not 0 < constant < LARGEST:
+        raise ParameterError(
+            f"coef0={coef0!r} and gamma={gamma!r} are too far apart: "
+            "use values of which neither dwarfs the other"
+        )
+    return constant
 
 
 def power_of_two(name: str, value: Any) -> int:

@@ -168,7 +168,9 @@ def _prepared(one: Map, inputs: Inputs) -> list[Stage]:
         mean = inputs.means(Affine(d, places, factor, shift))
         squares = SumOfProducts(d, np.repeat(places[:, None, None], 2, axis=2), _plus(d))
         variance = inputs.means(Affine(d, places, factor, -mean), squares)
-        factor = 1 / np.sqrt(np.where(variance > 0, variance, 1))
+        # A constant feature is only shifted; its variance is a rounding error, or 0.
+        varies = np.sqrt(variance) > 1e-6 * np.abs(mean)
+        factor = 1 / np.sqrt(np.where(varies, variance, 1))
         shift = -mean * factor
     elif constant is None:
         return []

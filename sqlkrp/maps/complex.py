@@ -8,8 +8,8 @@ import numpy as np
 
 from sqlkrp import pools
 from sqlkrp.errors import ParameterError
-from sqlkrp.maps.base import Map, choose, power_of_two, real, whole
-from sqlkrp.maps.polynomial import complex_sums
+from sqlkrp.maps.base import Map, choose, kernel_constant, power_of_two, real, whole
+from sqlkrp.maps.polynomial import complex_sums, require_factors
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import Array, Butterflies, Scale, SignedSums, Stage
 
@@ -74,7 +74,7 @@ class ComplexKRP(Map):
         self.random_state = random_state
 
     def check(self) -> None:
-        whole("degree", self.degree, at_least=1)
+        require_factors(whole("degree", self.degree, at_least=1))
         whole("n_terms", self.n_terms, at_least=1)
         choose("pool", self.pool, ("hadamard", "achlioptas"))
         power_of_two("block_size", self.block_size)
@@ -89,7 +89,7 @@ class ComplexKRP(Map):
             whole("n_hyperplanes", self.n_hyperplanes, at_least=self.n_terms * self.degree)
 
     def constant(self) -> float | None:
-        return math.sqrt(self.coef0 / self.gamma) if self.coef0 else None
+        return kernel_constant(self.gamma, self.coef0)
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         draw = self._hadamard if self.pool == "hadamard" else self._achlioptas

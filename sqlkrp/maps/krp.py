@@ -10,15 +10,13 @@ import numpy as np
 
 from sqlkrp import pools
 from sqlkrp.errors import ParameterError
-from sqlkrp.maps.base import Map, choose, power_of_two, real, whole
+from sqlkrp.maps.base import LARGEST, Map, choose, kernel_constant, power_of_two, real, whole
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import Butterflies, Scale, SignedSums, Stage, SumOfProducts, WeightedSums
 
 __all__ = ["KRP"]
 
 _AUTO_IID_HYPERPLANES = 1000
-# Constants beyond this (or its inverse) would overflow even in single precision.
-_LARGEST = 1e38
 
 
 class KRP(Map):
@@ -117,14 +115,7 @@ class KRP(Map):
             )
 
     def constant(self) -> float | None:
-        # (gamma <x,y> + c0)^g = gamma^g (<x,y> + c0/gamma)^g: one more column, equal in all rows.
-        constant = math.sqrt(self.coef0 / self.gamma) if self.coef0 else None
-        if constant is not None and not 0 < constant < _LARGEST:
-            raise ParameterError(
-                f"coef0={self.coef0!r} and gamma={self.gamma!r} are too far apart: "
-                "use values of which neither dwarfs the other"
-            )
-        return constant
+        return kernel_constant(self.gamma, self.coef0)
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         return self.draw_for(inputs.count, rng)
@@ -136,7 +127,7 @@ class KRP(Map):
         factor = variance_of(self, n_inputs) * self.gamma
         delayed = math.sqrt(self.n_terms * self.n_components)
         logarithm = math.log(factor) * self.degree / 2 - math.log(delayed)
-        if abs(logarithm) > math.log(_LARGEST):
+        if abs(logarithm) > math.log(LARGEST):
             raise ParameterError(
                 f"gamma={self.gamma!r} to the power degree/2={self.degree / 2:g} leaves the range "
                 "of numbers: use a gamma nearer to 1, or a smaller degree"

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from sqlkrp.errors import ColumnError
 from sqlkrp.maps.base import Map, choose, real, whole
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import (
@@ -55,10 +54,13 @@ def _check_kernel(kernel: str, degree: int, gamma: float, coef0: float) -> None:
     real("coef0", coef0, at_least=0)
 
 
-def _inverse_root(matrix: Array) -> Array:
-    """K^(-1/2) of a symmetric matrix without negative eigenvalues, on what is not zero of it."""
+def _inverse_root(matrix: Array, size: float) -> Array:
+    """K^(-1/2) of a symmetric matrix without negative eigenvalues, on what is not zero of it.
+
+    What is small against ``size``, of the matrix that it was made of, is a rounding error.
+    """
     values, vectors = np.linalg.eigh(matrix)
-    there = values > _LEAST * max(values.max(initial=0), np.finfo(float).tiny)
+    there = values > _LEAST * max(size, np.finfo(float).tiny)
     root: Array = (vectors[:, there] / np.sqrt(values[there])) @ vectors[:, there].T
     return root
 
@@ -117,7 +119,8 @@ class Nystroem(Map):
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         points = inputs.rows(self.n_components, rng)
         stages = _kernel(self.kernel, points, self.gamma, self.coef0, self.degree)
-        return [*stages, WeightedSums(_inverse_root(_applied(stages, points)))]
+        kernel = _applied(stages, points)
+        return [*stages, WeightedSums(_inverse_root(kernel, np.trace(kernel)))]
 
 
 class KGRP(Map):
@@ -182,17 +185,15 @@ class KGRP(Map):
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         points = inputs.rows(self.n_landmarks, rng)
         p, k = len(points), self.n_components
-        if p < 2:
-            raise ColumnError("of the rows drawn, one is without a missing value: clean the table")
         stages = _kernel(self.kernel, points, self.gamma, self.coef0, self.degree)
         kernel = _applied(stages, points)
         centre = np.eye(p) - 1 / p
-        t = min(self.n_marked, p - 1)  # rows with a missing value are no landmarks
+        t = self.n_marked
         marks = np.zeros((p, k))
         for column in marks.T:
             column[rng.choice(p, t, replace=False)] = 1
         spread = math.sqrt(p * (p - 1) / (t * (p - t)))
-        directions = spread * _inverse_root(centre @ kernel @ centre)
+        directions = spread * _inverse_root(centre @ kernel @ centre, np.trace(kernel))
         weights = (centre @ directions @ marks / math.sqrt(k)).T
         constant = -weights @ kernel.mean(axis=0)
         places = np.arange(k, dtype="i4")

@@ -8,7 +8,7 @@ import numpy as np
 
 from sqlkrp import pools
 from sqlkrp.errors import ParameterError
-from sqlkrp.maps.base import Map, choose, real, whole
+from sqlkrp.maps.base import Map, choose, kernel_constant, real, whole
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import (
     Affine,
@@ -20,7 +20,14 @@ from sqlkrp.stages import (
     WeightedSums,
 )
 
-__all__ = ["PRP", "ExplicitRP", "RandomMaclaurin", "TensorSketch", "complex_sums"]
+__all__ = [
+    "PRP",
+    "ExplicitRP",
+    "RandomMaclaurin",
+    "TensorSketch",
+    "complex_sums",
+    "require_factors",
+]
 
 # Monomials of the explicit map: each is a column on the way.
 _MOST_MONOMIALS = 20_000
@@ -73,13 +80,13 @@ class ExplicitRP(Map):
         self.random_state = random_state
 
     def check(self) -> None:
-        whole("degree", self.degree, at_least=1)
+        whole("degree", self.degree, at_least=1, at_most=_HIGHEST_DEGREE)
         real("s", self.s, at_least=1)
         real("coef0", self.coef0, at_least=0)
         real("gamma", self.gamma, at_least=0, above=True)
 
     def constant(self) -> float | None:
-        return math.sqrt(self.coef0 / self.gamma) if self.coef0 else None
+        return kernel_constant(self.gamma, self.coef0)
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         d, g, k = inputs.count, self.degree, self.n_components
@@ -222,6 +229,11 @@ class RandomMaclaurin(Map):
         k, d = self.n_components, inputs.count - 1
         series = _SERIES[self.kernel](self)
         chances = np.where(series > 0, 0.5 ** (1 + np.arange(len(series))), 0)
+        if not (np.isfinite(series).all() and chances.any()):
+            raise ParameterError(
+                f"gamma={self.gamma!r}, coef0={self.coef0!r} and degree={self.degree!r} leave the "
+                "range of numbers: use values nearer to 1"
+            )
         chances /= chances.sum()
         degrees = rng.choice(len(series), size=k, p=chances)
         table = pools.draw_achlioptas(rng, int(degrees.sum()), d, 1)
@@ -281,6 +293,19 @@ def complex_sums(places: Array, term_signs: Array, n_inputs: int) -> list[Stage]
     merged = factors.transpose(0, 2, 1, 3, 4), signs.transpose(0, 2, 1, 3)
     stages.append(SumOfProducts(n_inputs, *_flat(2 * components, *merged)))
     return stages
+
+
+def require_factors(degree: int) -> None:
+    """Raise ParameterError if products of so many complex numbers are made of too many terms."""
+    left = degree
+    for prime in (2, 3, 5, 7):
+        while left % prime == 0:
+            left //= prime
+    if left > 1:
+        raise ParameterError(
+            f"degree={degree} is not allowed: a product of {left} complex numbers has too many "
+            "terms; use a degree whose prime factors are 2, 3, 5 and 7, or KRP"
+        )
 
 
 def _smallest_prime(n: int) -> int:
@@ -366,13 +391,13 @@ class TensorSketch(Map):
         self.random_state = random_state
 
     def check(self) -> None:
-        whole("degree", self.degree, at_least=1)
+        require_factors(whole("degree", self.degree, at_least=1))
         choose("domain", self.domain, ("fourier", "bucket"))
         real("gamma", self.gamma, at_least=0, above=True)
         real("coef0", self.coef0, at_least=0)
 
     def constant(self) -> float | None:
-        return math.sqrt(self.coef0 / self.gamma) if self.coef0 else None
+        return kernel_constant(self.gamma, self.coef0)
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         shape = self.degree, inputs.count

@@ -58,9 +58,12 @@ class Source(Protocol):
         """Moments of these columns; read only when the map needs them."""
 
     def sample(
-        self, columns: Sequence[str], count: int, rng: np.random.Generator
+        self, columns: Sequence[str], count: int, rng: np.random.Generator, spare: int = 0
     ) -> NDArray[np.float64]:
-        """These columns of so many rows, drawn without replacement; NaN for what is missing."""
+        """These columns of so many rows, drawn without replacement; NaN for what is missing.
+
+        And of some to spare, as far as there are any.
+        """
 
     def means(self, program: Program) -> NDArray[np.float64]:
         """The average of each output of a program, over the rows that have outputs."""
@@ -82,23 +85,39 @@ class Inputs:
 
     def after(self, stages: Sequence[Stage]) -> Inputs:
         """The inputs of what comes behind these stages."""
-        return Inputs(self.prepare, self.source, tuple(stages))
+        return Inputs(self.prepare, self.source, (*self.before, *stages))
 
     def rows(self, count: int, rng: np.random.Generator) -> NDArray[Any]:
-        """So many prepared rows of the source, or fewer if some have a missing value."""
-        prepared = self.prepare.apply(self.source.sample(self.prepare.columns, count, rng))
-        for stage in self.before:
-            prepared = stage.apply(prepared)
-        whole_rows: NDArray[Any] = prepared[np.isfinite(prepared).all(axis=1)]
-        if not len(whole_rows):
-            raise ColumnError("no row that was drawn is without a missing value: clean the table")
-        return whole_rows
+        """So many prepared rows of the source that have no missing value."""
+        spare = 0
+        while True:
+            drawn = self.source.sample(self.prepare.columns, count, rng, spare)
+            prepared = self.prepare.apply(drawn)
+            for stage in self.before:
+                prepared = stage.apply(prepared)
+            whole_rows: NDArray[Any] = prepared[np.isfinite(prepared).all(axis=1)]
+            if len(whole_rows) == count:
+                return whole_rows
+            if len(whole_rows) > count:
+                return whole_rows[np.sort(rng.choice(len(whole_rows), count, replace=False))]
+            if len(drawn) < count + spare:
+                raise ColumnError(
+                    f"{count:,} rows without a missing value are to be drawn, and there are "
+                    f"{len(whole_rows):,}: use fewer landmarks, or clean the table"
+                )
+            spare = 2 * spare + count
 
     def means(self, *stages: Stage) -> NDArray[np.float64]:
         """The averages of what these stages make of the inputs."""
         whole = (self.prepare, *self.before, *stages)
         names = tuple(f"m{i}" for i in range(whole[-1].n_outputs))
-        return self.source.means(Program(whole, names))
+        found = self.source.means(Program(whole, names))
+        if not np.isfinite(found).all():
+            raise ColumnError(
+                "there is no average to compute: no row is without a missing value, or values are "
+                "too large; clean the table, or rescale it in a view"
+            )
+        return found
 
 
 _NEEDS_DATA = (
@@ -122,7 +141,7 @@ class NamesSource:
         )
 
     def sample(
-        self, columns: Sequence[str], count: int, rng: np.random.Generator
+        self, columns: Sequence[str], count: int, rng: np.random.Generator, spare: int = 0
     ) -> NDArray[np.float64]:
         raise ParameterError(_NEEDS_DATA)
 
@@ -157,27 +176,35 @@ class ArraySource:
         return Statistics(count, *moments_of)
 
     def sample(
-        self, columns: Sequence[str], count: int, rng: np.random.Generator
+        self, columns: Sequence[str], count: int, rng: np.random.Generator, spare: int = 0
     ) -> NDArray[np.float64]:
-        places = choose_rows(len(self._columns[columns[0]]), count, rng)
+        places = choose_rows(len(self._columns[columns[0]]), count, rng, spare)
         return self._values(columns)[places]
 
     def means(self, program: Program) -> NDArray[np.float64]:
         values = program.apply(self._values(program.prepare.columns)).astype("float64")
-        found: NDArray[np.float64] = values[~np.isnan(values).any(axis=1)].mean(axis=0)
+        values = values[~np.isnan(values).any(axis=1)]
+        if not len(values):
+            return np.full(values.shape[1], np.nan)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found: NDArray[np.float64] = values.mean(axis=0)
         return found
 
     def _values(self, columns: Sequence[str]) -> NDArray[np.float64]:
         return np.column_stack([to_floats(name, self._columns[name]) for name in columns])
 
 
-def choose_rows(n_rows: int, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """The places of so many of the rows, in order."""
+def choose_rows(
+    n_rows: int, count: int, rng: np.random.Generator, spare: int = 0
+) -> NDArray[np.int64]:
+    """The places of so many of the rows, in order, and of some to spare."""
     if count > n_rows:
         raise ParameterError(
             f"{count:,} rows are to be drawn, and the table has {n_rows:,}: use fewer landmarks"
         )
-    places: NDArray[np.int64] = np.sort(rng.choice(n_rows, count, replace=False))
+    places: NDArray[np.int64] = np.sort(
+        rng.choice(n_rows, min(n_rows, count + spare), replace=False)
+    )
     return places
 
 

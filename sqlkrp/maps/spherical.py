@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 
@@ -81,6 +82,7 @@ class SphericalRandomFeatures(Map):
         return [WeightedSums(weights), *cosines(np.arange(k), k, 1.0, phases)]
 
 
+@cache
 def radial_fit(degree: int, a: float, n_inputs: int) -> tuple[Array, Array, float]:
     """Radii, their probabilities, and the largest error of the kernel that these make."""
     distances = np.linspace(0, 2, _N_DISTANCES)

@@ -80,7 +80,8 @@ class Program:
         for stage in reversed(self.stages):
             if isinstance(stage, Prepare) and every_column:
                 wanted = np.arange(stage.n_outputs)
-            left, kept, wanted = stage.only(wanted)
+            # What only adds up nothing still stands on something.
+            left, kept, wanted = stage.only(wanted if len(wanted) else np.arange(1))
             if stages:
                 stages[-1] = stages[-1].reading(kept)
             stages.append(left)
