@@ -66,7 +66,8 @@ def of_other_maps(name):
     signs = sqlkrp.RankOneProjection(3, binary=True, random_state=0).fit(NAMES)
     for form in ("wide", "tables"):
         yield signs.to_sql("lake.t", form=form, output="bits", dialect=name)
-    yield signs.score_sql("a", "b", keys=("id", "id"), dialect=name)
+    full = sqlkrp.RankOneProjection(3, random_state=0).fit(NAMES)
+    yield full.score_sql("a", "b", keys=("id", "id"), dialect=name)
 
 
 MAPS = {
