@@ -193,9 +193,12 @@ class SQLite(Session):
         self.connection.set_progress_handler(_look_at_signals(heard).__next__, _STEPS)
         try:
             yield
-        except sqlite3.OperationalError:
+        except sqlite3.OperationalError as bad:
             if heard:
                 raise heard[0] from None
+            # What a handler raised on the way into the generator only sqlite3 has seen.
+            if str(bad) == "interrupted":
+                raise KeyboardInterrupt from None
             raise
         finally:
             self.connection.set_progress_handler(None, 0)
