@@ -1,7 +1,7 @@
 """Draw pools of hyperplanes, and choose which of them each component uses.
 
-The only randomness of the package is in this file. Every function takes the generator,
-draws whole arrays, and returns plain tables; nothing is ever drawn again.
+Every function takes the generator, draws whole arrays, and returns plain tables; nothing is ever
+drawn again. What only one map draws (landmarks, degrees, hashes) it draws from the same generator.
 """
 
 from __future__ import annotations
