@@ -15,6 +15,7 @@ import pytest
 from support import dyadic
 
 import sqlkrp
+from sqlkrp.engines.sqlite import SQLite
 from sqlkrp.errors import (
     ColumnError,
     EngineError,
@@ -512,3 +513,24 @@ def test_sparse_rows_may_have_texts_for_keys():
     for form in ("wide", "tables"):
         with sqlkrp.connect(connection) as db:
             assert db.verify(krp, "e", long=("r", "f", "v"), form=form).ok
+
+
+def test_a_signal_is_heard_whenever_it_comes(stored):
+    session = SQLite(stored)
+    numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000000)"
+
+    def ring(number, frame):
+        raise TimeoutError("too long")
+
+    def count_for(seconds):
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        session.rows(f"{numbers} SELECT COUNT(*) FROM n", "counting")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        for microseconds in range(50, 5000, 50):  # some of them before the engine asks at first
+            with pytest.raises(TimeoutError, match="too long"):
+                count_for(microseconds / 1e6)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

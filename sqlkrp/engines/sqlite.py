@@ -189,16 +189,16 @@ class SQLite(Session):
     def _listening(self) -> Iterator[None]:
         """Hear a Ctrl-C, for which the engine would not stop before it is done; texts are texts."""
         heard: list[BaseException] = []
-        texts, self.connection.text_factory = self.connection.text_factory, str
-        self.connection.set_progress_handler(_look_at_signals(heard).__next__, _STEPS)
+        looks = _look_at_signals(heard)
+        next(looks)  # into its try: what is raised on the way there only sqlite3 would see
+        texts = self.connection.text_factory
         try:
+            self.connection.text_factory = str
+            self.connection.set_progress_handler(looks.__next__, _STEPS)
             yield
-        except sqlite3.OperationalError as bad:
+        except sqlite3.OperationalError:
             if heard:
                 raise heard[0] from None
-            # What a handler raised on the way into the generator only sqlite3 has seen.
-            if str(bad) == "interrupted":
-                raise KeyboardInterrupt from None
             raise
         finally:
             self.connection.set_progress_handler(None, 0)
@@ -299,14 +299,15 @@ def _look_at_signals(heard: list[BaseException]) -> Iterator[int]:
 
     A generator, as a handler runs as soon as Python does, and here that is inside of the try.
     """
-    while True:
-        try:
+    try:
+        while True:
             yield 0
-        except GeneratorExit:
-            return
-        except BaseException as stop:
-            heard.append(stop)
-            yield 1
+    except GeneratorExit:
+        return
+    except BaseException as stop:
+        heard.append(stop)
+    while True:
+        yield 1
 
 
 @contextlib.contextmanager
