@@ -295,7 +295,7 @@ def _title(one: maps.Map, parameters: Mapping[str, Any]) -> str:
 
 def _told(value: Any) -> str:
     if isinstance(value, maps.Map):
-        return _title(value, value.get_params())
+        return _title(value, value.get_params(deep=False))
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_told, value))}]"
     return repr(value)

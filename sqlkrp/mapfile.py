@@ -139,7 +139,7 @@ def _build(document: dict[str, Any], kinds: Mapping[str, type[Map]]) -> Map:
     fitted.check()
     stages = tuple(_stage(content) for content in document["stages"])
     fitted.program_ = Program(stages, tuple(document["names"]))
-    fitted.parameters_ = fitted.get_params()
+    fitted.parameters_ = fitted.get_params(deep=False)
     fitted.seed_ = int(document["seed"])
     fitted.left_out_ = dict(document["left_out"])
     return fitted
@@ -154,7 +154,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, Map):
-        parameters = {name: _plain(one) for name, one in value.get_params().items()}
+        parameters = {name: _plain(one) for name, one in value.get_params(deep=False).items()}
         return {"map": type(value).__name__, "parameters": parameters}
     return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
 

@@ -6,6 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import decomposition, kernel_approximation
+from sklearn.base import clone
+from sklearn.linear_model import RidgeClassifier
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 from sklearn.random_projection import SparseRandomProjection
 from support import dyadic, store
 
@@ -32,7 +37,7 @@ from sqlkrp.api import MAP_NAMES, MAPS
 from sqlkrp.errors import ColumnError, MapFileError, ParameterError
 from sqlkrp.maps.rank_one import pack_signs
 from sqlkrp.maps.spherical import radial_fit
-from sqlkrp.stages import Elementwise, SumOfProducts, WeightedSums
+from sqlkrp.stages import Elementwise, SumOfProducts
 
 #: A few of each kind; all that a test needs to know of one is how to make it.
 EVERY = {
@@ -73,7 +78,7 @@ TERNARY = [name for name in EVERY if name.startswith(("random", "explicit", "prp
 @pytest.fixture(params=EVERY)
 def named(request):
     one = EVERY[request.param]
-    return request.param, type(one)(**one.get_params())
+    return request.param, type(one)(**one.get_params(deep=False))
 
 
 def rows(count=40, columns=7):
@@ -228,6 +233,10 @@ UNBIASED = {
         lambda s: ComplexKRP(3, 8, n_terms=2, pool="achlioptas", n_hyperplanes=30, random_state=s),
         polynomial(3),
     ),
+    "chain": (  # principal components turn and shift, and the second map sees what they leave
+        lambda s: chain(PCA(1), KRP(2, 8, n_hyperplanes=40, coef0=0.5), random_state=s),
+        lambda x, y: polynomial(2, 1, 0.5)(x - POINTS.mean(axis=0), y - POINTS.mean(axis=0)),
+    ),
 }
 
 
@@ -368,20 +377,19 @@ def test_nystroem_is_scikit_learn_s(kernel):
     ours = Nystroem(8, kernel=kernel, random_state=0, **options).fit(X)
     theirs = kernel_approximation.Nystroem(kernel=kernel, n_components=8, **options)
     first = ours.program_.stages[1]
-    points = first.weights if isinstance(first, WeightedSums) else first.points
+    points = first.weights if isinstance(first) else first.points
     theirs.fit(points)  # all of them are landmarks, in an order of its own
     expected = theirs.transform(X) @ theirs.transform(X).T
     found = ours.transform(X) @ ours.transform(X).T
     assert np.allclose(found, expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("whiten", [False])
-def test_pca_is_scikit_learn_s(connection, whiten):
+def test_pca_is_scikit_learn_s(connection):
     frame = pd.DataFrame(
         np.random.default_rng(0).normal(size=(50, 6)) @ np.diag([5, 4, 3, 2, 1, 0.5]),
         columns=list("abcdef"),
     )
-    theirs = decomposition.PCA(4, whiten=whiten).fit(frame.to_numpy())
+    theirs = decomposition.PCA(4).fit(frame.to_numpy())
     store(connection, frame, "t")
     with sqlkrp.connect(connection) as db:
         ours = PCA(4).fit(db.source("t")).transform(frame)
@@ -458,15 +466,30 @@ def test_members_of_an_ensemble_are_draws_of_their_own():
     assert one.get_feature_names_out()[5] == "rff_1_0"
 
 
-def test_a_chain_is_its_maps_one_after_another():
+def test_a_chain_is_scikit_learn_s_pipeline():
     frame = rows()
-    both = chain(PCA(4), KRP(2, 6, coef0=1), random_state=0).fit(frame)
-    first = PCA(4).fit(frame).transform(frame)
-    second = both.program_.stages[3:]
-    values = np.column_stack([first, np.ones(len(first))])
-    for stage in second[1:] if not isinstance(second[0], WeightedSums) else second:
-        values = stage.apply(values)
-    assert np.allclose(both.transform(frame), values, rtol=1e-10)
+    ours = chain(PCA(4), Nystroem(40, gamma=0.125), random_state=0).fit(frame).transform(frame)
+    components = decomposition.PCA(4).fit_transform(frame.to_numpy())
+    # With every row a landmark, the kernel is exact.
+    assert np.allclose(ours @ ours.T, rbf_kernel(components, gamma=0.125), atol=1e-9)
+
+
+def test_parameters_of_parts_can_be_searched():
+    X = rows(60, 4)
+    y = np.arange(60) % 2
+    both = chain(PCA(2), Ensemble(KRP(2, 4), 2), random_state=0)
+    assert clone(both).get_params()["1__map__degree"] == 2
+    search = GridSearchCV(
+        make_pipeline(both, RidgeClassifier()),
+        {"chain__0__n_components": [2, 3], "chain__1__map__degree": [1, 2]},
+        cv=2,
+    ).fit(X, y)
+    found = search.best_estimator_[0]
+    assert found.parameters_["maps"][1].map.degree == search.best_params_["chain__1__map__degree"]
+    with pytest.raises(ParameterError, match="did you mean '1__map__degree'"):
+        both.set_params(**{"1__map__degre": 3})
+    both.set_params(**{"0__n_components": 4, "maps": [PCA(3), KRP(2, 8)]})
+    assert both.maps[0].n_components == 4
 
 
 def test_every_map_is_on_the_command_line_but_those_made_of_maps():
@@ -491,7 +514,7 @@ def test_every_map_is_on_the_command_line_but_those_made_of_maps():
         (RandomMaclaurin(degree=31), "<= 30"),
         (PCA(41), "more than the 40 columns"),
         (SphericalRandomFeatures(a=1), "a=1 is not allowed"),
-        (Ensemble("krp"), "is not a map"),
+        (Ensemble("krp"), "map is of type str, not a map: give one"),
         (Ensemble(KRP(), 0), "n_members=0"),
         (chain(), "give a list of maps"),
         (chain(PCA(2), KRP(scaling="unit")), "behind another map"),
@@ -516,7 +539,7 @@ def test_maps_that_are_fitted_need_rows(connection, one):
             one.fit(connection.sql("SELECT 1.0 AS a, 2.0 AS b"))
     holes = pd.DataFrame({"a": [np.nan] * 4, "b": [1.0] * 4})
     if not isinstance(one, PCA):
-        one = type(one)(**one.get_params() | {"nulls": "propagate"})
+        one = type(one)(**one.get_params(deep=False) | {"nulls": "propagate"})
         if isinstance(one, KGRP):
             one.n_landmarks, one.n_marked = 2, 1
         with pytest.raises(ColumnError, match="missing value"):
@@ -564,7 +587,7 @@ def test_a_constant_feature_of_a_chain_is_only_shifted(connection):
     assert np.abs(one.program_.stages[4].factor).max() < 1e3
     store(connection, frame, "t")
     with sqlkrp.connect(connection) as db:
-        there = type(one)(**one.get_params()).fit(db.source("t"))
+        there = type(one)(**one.get_params(deep=False)).fit(db.source("t"))
     assert np.allclose(one.transform(frame), there.transform(frame), rtol=1e-6)
 
 

@@ -100,21 +100,35 @@ class Map:
             if one.default is not inspect.Parameter.empty
         }
 
+    def parts(self) -> dict[str, Map]:
+        """The maps that it is made of, by the names that their parameters have here."""
+        return {}
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name (``deep`` is scikit-learn's, and changes nothing here)."""
-        return {name: getattr(self, name) for name in self.parameter_names()}
+        """The parameters by name; ``deep``, also those of its parts, as ``part__name``."""
+        found = {name: getattr(self, name) for name in self.parameter_names()}
+        for part, one in self.parts().items() if deep else ():
+            found |= {f"{part}__{name}": value for name, value in one.get_params().items()}
+        return found
 
     def set_params(self: SomeMap, **parameters: Any) -> SomeMap:
         """Set parameters by name; a name that does not exist is an error."""
-        for name, value in parameters.items():
-            if name not in self.parameter_names():
-                near = near_matches(name, self.parameter_names())
+        known = self.get_params()
+        # A part before its own parameters: the new part is what they are of.
+        for name, value in sorted(parameters.items(), key=lambda given: given[0].count("__")):
+            if name not in known:
+                near = near_matches(name, known)
                 raise ParameterError(f"{type(self).__name__} has no parameter {name!r}{near}")
-            setattr(self, name, value)
+            part, inner, its = name.partition("__")
+            if inner:
+                self.parts()[part].set_params(**{its: value})
+            else:
+                setattr(self, name, value)
+                known = self.get_params()
         return self
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
+        given = ", ".join(f"{name}={value!r}" for name, value in self.get_params(False).items())
         return f"{type(self).__name__}({given})"
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -172,7 +186,7 @@ class Map:
             ) from bad
         names = self.names(stages[-1].n_outputs)
         self.program_ = Program((prepare, *stages), tuple(names))
-        self.parameters_ = copy.deepcopy(self.get_params())
+        self.parameters_ = copy.deepcopy(self.get_params(deep=False))
         self.seed_ = seed
         self.left_out_ = left_out
         return self

@@ -23,7 +23,8 @@ class Ensemble(Map):
 
     Parameters
     ----------
-    map : the map, not fitted; its scaling, policy and dtype are the ensemble's.
+    map : the map, not fitted; its scaling, policy and dtype are the ensemble's. Its parameters are
+        this one's as ``map__degree``.
     n_members : n, how often it is drawn.
     random_state : the seed of all draws; the map's own is not used.
 
@@ -41,6 +42,9 @@ class Ensemble(Map):
         self.map = map
         self.n_members = n_members
         self.random_state = random_state
+
+    def parts(self) -> dict[str, Map]:
+        return {"map": self.map} if isinstance(self.map, Map) else {}
 
     @property
     def prefix(self) -> str:  # type: ignore[override]
@@ -98,7 +102,7 @@ class Chain(Map):
 
     Parameters
     ----------
-    maps : the maps, in order, not fitted.
+    maps : the maps, in order, not fitted. Their parameters are this one's as ``0__degree``.
     random_state : the seed of all draws; the maps' own are not used.
     """
 
@@ -107,6 +111,10 @@ class Chain(Map):
     def __init__(self, maps: Sequence[Map], *, random_state: int | None = None) -> None:
         self.maps = maps
         self.random_state = random_state
+
+    def parts(self) -> dict[str, Map]:
+        given = self.maps if isinstance(self.maps, (list, tuple)) else ()
+        return {str(place): one for place, one in enumerate(given) if isinstance(one, Map)}
 
     @property
     def prefix(self) -> str:  # type: ignore[override]
@@ -186,4 +194,5 @@ def _plus(count: int) -> Any:
 
 def _require_map(name: str, value: Any) -> None:
     if not isinstance(value, Map):
-        raise ParameterError(f"{name}={value!r} is not a map: give one, such as KRP(2, 100)")
+        kind = type(value).__name__
+        raise ParameterError(f"{name} is of type {kind}, not a map: give one, such as KRP(2, 100)")
