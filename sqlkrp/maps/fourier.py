@@ -97,11 +97,11 @@ class RandomFourier(Map):
 
 
 def _gaussian(rng: np.random.Generator, k: int, d: int, gamma: float) -> Array:
-    return pools.draw_gaussian(rng, k, d) * math.sqrt(2 * gamma)
+    return pools.draw_gaussian(rng, k, d) * np.float32(math.sqrt(2 * gamma))
 
 
 def _cauchy(rng: np.random.Generator, k: int, d: int, gamma: float) -> Array:
-    return pools.draw_cauchy(rng, k, d) * gamma
+    return pools.draw_cauchy(rng, k, d) * np.float32(gamma)
 
 
 #: The frequencies of each kernel.
