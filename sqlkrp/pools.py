@@ -65,7 +65,8 @@ def draw_achlioptas(
     >>> table.hyperplane.tolist(), table.feature.tolist()
     ([0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2])
     """
-    parts = []
+    nothing = np.zeros(0, dtype=np.int64)
+    parts = [(nothing, nothing, nothing)]
     slab = max(1, _SLAB_ENTRIES // max(1, n_features))
     for first in range(0, n_hyperplanes, slab):
         rows = min(slab, n_hyperplanes - first)

@@ -190,9 +190,10 @@ def verification_lines(result: Verification, *, every: bool) -> list[str]:
         if result.ok
         else f"NOT equal: {len(result.wrong):,} of {len(result.names):,} features are wrong"
     )
+    more = " (more only where rounding explains it)" if result.is_beyond else ""
     lines.append(
-        f"{verdict} within a relative error of {result.tolerance:g}, on {result.rows:,} rows, "
-        f"{result.form} form"
+        f"{verdict} within a relative error of {result.tolerance:g}{more}, on {result.rows:,} "
+        f"rows, {result.form} form"
     )
     return lines
 

@@ -38,6 +38,7 @@ from sqlkrp.errors import ColumnError, MapFileError, ParameterError
 from sqlkrp.maps.rank_one import pack_signs
 from sqlkrp.maps.spherical import radial_fit
 from sqlkrp.stages import Elementwise, SumOfProducts, WeightedSums
+from sqlkrp.verification import compare
 
 #: A few of each kind; all that a test needs to know of one is how to make it.
 EVERY = {
@@ -53,6 +54,7 @@ EVERY = {
     "fourier, paired": RandomFourier(6, gamma=0.25, paired=True, random_state=0),
     "fourier, laplacian": RandomFourier(6, kernel="laplacian", gamma=0.25, random_state=0),
     "sorf": SORF(11, gamma=0.125, random_state=0),
+    "sorf, paired": SORF(20, gamma=0.125, paired=True, random_state=0),
     "spherical": SphericalRandomFeatures(6, degree=7, random_state=0),
     "maclaurin": RandomMaclaurin(12, degree=3, coef0=0.5, random_state=0),
     "maclaurin, exponential": RandomMaclaurin(12, kernel="exponential", gamma=0.1, random_state=0),
@@ -68,6 +70,7 @@ EVERY = {
     "ensemble": Ensemble(RandomFourier(4, gamma=0.25), 3, random_state=0),
     "ensemble of products": Ensemble(KRP(2, 4, pool="hadamard", coef0=1), 2, random_state=0),
     "ensemble of landmarks": Ensemble(Nystroem(4, gamma=0.125), 2, random_state=0),
+    "ensemble of chains": Ensemble(chain(PCA(3), Nystroem(4, gamma=0.125)), 2, random_state=0),
     "chain": chain(PCA(4), KRP(3, 6, n_terms=2, coef0=0.5), random_state=0),
     "chain, scaled": chain(PCA(4), RandomFourier(6, scaling="standard"), random_state=0),
     "chain of three": chain(PCA(4), Nystroem(6, gamma=0.02), PCA(3), random_state=0),
@@ -77,8 +80,7 @@ TERNARY = [name for name in EVERY if name.startswith(("random", "explicit", "prp
 
 @pytest.fixture(params=EVERY)
 def named(request):
-    one = EVERY[request.param]
-    return request.param, type(one)(**one.get_params(deep=False))
+    return request.param, clone(EVERY[request.param])
 
 
 def rows(count=40, columns=7):
@@ -134,6 +136,42 @@ def test_missing_values_and_sparse_rows(connection, form, dtype, named):
         store(connection, pd.DataFrame({"r": range(len(frame))}), "keys")
         sparse = {"long": ("r", "f", "v"), "rows": "keys", "form": form}
         assert db.verify(one, "entries", **sparse).ok
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_an_error_of_a_percent_is_found_in_every_map(named, dtype):
+    _, one = named
+    dtypes = [name for name in one.get_params() if name.split("__")[-1] == "dtype"]
+    one.set_params(**dict.fromkeys(dtypes, dtype))
+    inputs = rows(40).to_numpy()
+    program = one.fit(rows(40)).program_
+    found = program.apply(inputs).astype("float64")
+    assert compare(program, inputs, found, "wide", None).ok
+    # All but one feature right: constant features are no measure, and stay as they are.
+    worst = np.abs(found).max(axis=0).argmax()
+    found[:, worst] *= 1.02
+    assert compare(program, inputs, found, "wide", None).wrong == [program.names[worst]]
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        RandomMaclaurin(50, kernel="exponential", gamma=1e-4, random_state=0),
+        RandomMaclaurin(50, degree=6, dtype="float32", random_state=0),
+        ComplexKRP(7, 50, dtype="float32", random_state=0),
+        TensorSketch(4, 50, domain="bucket", dtype="float32", random_state=0),
+        KRP(5, 50, dtype="float32", random_state=0),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_what_rounding_explains_is_less_than_the_features(one):
+    # Wide rows and high degrees: the worst case of each sum is far from what sums come to.
+    inputs = np.random.default_rng(0).integers(0, 17, size=(30, 64)).astype("float64")
+    program = one.fit(inputs).program_
+    found = program.apply(inputs).astype("float64")
+    assert compare(program, inputs, found, "wide", None).ok
+    assert not compare(program, inputs, 0 * found, "wide", None).ok
+    assert not compare(program, inputs, 1.01 * found, "wide", None).ok
 
 
 def test_a_map_is_the_same_whether_fitted_to_a_table_or_to_a_frame(connection, named):
@@ -490,6 +528,8 @@ def test_parameters_of_parts_can_be_searched():
         both.set_params(**{"1__map__degre": 3})
     both.set_params(**{"0__n_components": 4, "maps": [PCA(3), KRP(2, 8)]})
     assert both.maps[0].n_components == 4
+    both.set_params(**{"1__gamma": 0.5, "1": SORF(8)})
+    assert (type(both.maps[1]), both.maps[1].gamma, len(both.maps)) == (SORF, 0.5, 2)
 
 
 def test_every_map_is_on_the_command_line_but_those_made_of_maps():
@@ -505,6 +545,10 @@ def test_every_map_is_on_the_command_line_but_those_made_of_maps():
         (ExplicitRP(3), "monomials of degree 3"),
         (PRP(n_matrices=3), "half of them are subtracted: use 4"),
         (RandomFourier(5, paired=True), "use 6"),
+        (SORF(7, paired=True), "use 8"),
+        (ComplexKRP(n_hyperplanes=5000), "n_hyperplanes=5000 is of pool='achlioptas'"),
+        (KRP(2, 10**8), "n_components=100000000 is not allowed: use a whole number <= 1000000"),
+        (Ensemble(KRP(), 10**6), "n_members=1000000 is not allowed: use a whole number <= 1000"),
         (RandomFourier(kernel="cosine"), "use one of 'rbf', 'laplacian'"),
         (ComplexKRP(2, 5), "use 6"),
         (ComplexKRP(block_size=12), "use a power of two, such as 8 or 16"),
@@ -669,3 +713,66 @@ def test_files_with_parameters_that_cannot_be_are_damaged(tmp_path, one, name, v
     one.save(tmp_path / "m.json")
     with pytest.raises(MapFileError, match="is damaged"):
         sqlkrp.load(tmp_path / "m.json")
+
+
+def test_what_varies_by_rounding_alone_is_only_shifted(connection):
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(rng.normal(size=(200, 2)), columns=["a", "b"])
+    frame["c"] = frame.a + frame.b  # so that a third direction has nothing of its own
+    store(connection, frame, "t")
+    one = chain(PCA(3), KRP(2, 4, scaling="standard"), random_state=0)
+    with sqlkrp.connect(connection) as db:
+        for source in (frame, db.source("t")):
+            scaled = one.fit(source).transform(frame)
+            assert np.abs(one.program_.stages[3].factor).max() < 10
+        found = connection.execute(one.to_sql("t")).fetchnumpy()
+    assert np.allclose(np.column_stack(list(found.values())), scaled, atol=1e-9)
+
+
+def test_what_varies_little_but_for_certain_is_scaled():
+    times = pd.DataFrame({"time": 1.7e9 + 1000 * np.random.default_rng(0).normal(size=300)})
+    one = chain(RandomProjection(2, s=1), Nystroem(300, scaling="standard"), random_state=0)
+    features = one.fit(times).transform(times)
+    scaled = (times - times.mean()) / times.std(ddof=0)
+    projected = np.repeat(scaled.to_numpy(), 2, axis=1)
+    assert np.allclose(features @ features.T, rbf_kernel(projected, gamma=1), atol=1e-5)
+
+
+def test_series_of_which_only_the_constant_is_drawn(connection):
+    store(connection, rows(5, 3), "t")
+    constant = set()
+    with sqlkrp.connect(connection) as db:
+        for seed in range(6):
+            for one in (
+                RandomMaclaurin(1, random_state=seed),
+                Ensemble(RandomMaclaurin(1), 1, random_state=seed),
+                chain(KRP(2, 3), RandomMaclaurin(1), TensorSketch(2, 4), random_state=seed),
+            ):
+                for form in ("wide", "tables"):
+                    assert db.verify(one.fit(rows(5, 3)), "t", form=form).ok
+                if np.ptp(one.transform(rows(5, 3)), axis=0).max() == 0:
+                    constant.add(type(one).__name__)
+    assert constant == {"RandomMaclaurin", "Ensemble", "Chain"}
+
+
+def test_landmarks_in_single_precision_keep_the_kernel():
+    X = np.random.default_rng(0).normal(size=(200, 5)).astype("float32")
+    one = Nystroem(200, gamma=0.01, random_state=0).fit(X)
+    features = one.transform(X)
+    assert features.dtype == "float32"
+    # Close landmarks make small eigenvalues, whose inverses would make errors of 1e-2.
+    assert np.allclose(features @ features.T, rbf_kernel(X, gamma=0.01), atol=1e-3)
+
+
+@pytest.mark.parametrize("form", ["wide", "tables"])
+@pytest.mark.parametrize("size", [1e20, 1e-24])
+def test_lengths_of_rows_of_floats_do_not_leave_their_range(engine, form, size):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 3)) * size, columns=list("abc"))
+    frame = frame.astype("float32")
+    one = RandomProjection(4, scaling="unit", s=1, random_state=0).fit(frame)
+    directions = frame / np.linalg.norm(frame.astype("float64"), axis=1)[:, None]
+    expected = RandomProjection(4, s=1, random_state=0).fit(frame).transform(directions)
+    assert np.allclose(one.transform(frame), expected, rtol=1e-5, atol=1e-6)
+    engine.store(frame.assign(id=np.arange(20)))
+    found = engine.features(one, keep=["id"], form=form)[:, 1:]
+    assert np.allclose(found, expected, rtol=1e-5, atol=1e-6)

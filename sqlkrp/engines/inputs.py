@@ -21,7 +21,7 @@ from sqlkrp.stages import Program
 __all__ = ["Input", "Long", "TableSource", "finite_value", "read_input"]
 
 # Aggregates in one statement: what is planned grows with them.
-_MEANS_AT_ONCE = 500
+_MEANS_AT_ONCE = 1500
 
 _MISSING = (
     "missing values (NULL, NaN or infinite) in the columns that the map is fitted to: draw it with "

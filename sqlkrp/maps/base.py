@@ -38,6 +38,8 @@ SomeMap = TypeVar("SomeMap", bound="Map")
 
 _SCALINGS = (None, "standard", "minmax", "unit")
 _DTYPES = ("auto", "float32", "float64")
+# More would not fit in memory as they are drawn, nor in any table.
+_MOST_FEATURES = 1_000_000
 
 
 class Map:
@@ -104,11 +106,16 @@ class Map:
         """The maps that it is made of, by the names that their parameters have here."""
         return {}
 
+    def set_part(self, name: str, value: Any) -> None:
+        """Put another map in the place of a part that is no parameter by itself."""
+        raise NotImplementedError
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; ``deep``, also those of its parts, as ``part__name``."""
         found = {name: getattr(self, name) for name in self.parameter_names()}
         for part, one in self.parts().items() if deep else ():
-            found |= {f"{part}__{name}": value for name, value in one.get_params().items()}
+            inner = {f"{part}__{name}": value for name, value in one.get_params().items()}
+            found |= {part: one} | inner
         return found
 
     def set_params(self: SomeMap, **parameters: Any) -> SomeMap:
@@ -122,9 +129,11 @@ class Map:
             part, inner, its = name.partition("__")
             if inner:
                 self.parts()[part].set_params(**{its: value})
-            else:
+            elif name in self.parameter_names():
                 setattr(self, name, value)
-                known = self.get_params()
+            else:
+                self.set_part(name, value)
+            known = self.get_params()
         return self
 
     def __repr__(self) -> str:
@@ -196,7 +205,7 @@ class Map:
         choose("scaling", self.scaling, _SCALINGS)
         choose("nulls", self.nulls, Prepare.POLICIES)
         choose("dtype", self.dtype, _DTYPES)
-        whole("n_components", self.n_components, at_least=1)
+        whole("n_components", self.n_components, at_least=1, at_most=_MOST_FEATURES)
 
     def _prepare(self, columns: Sequence[str], source: Source, dtype: str) -> Prepare:
         d = len(columns)

@@ -14,18 +14,21 @@ from sqlkrp.stages import Affine, Stage, SumOfProducts
 
 __all__ = ["Chain", "Ensemble"]
 
+_MOST_MEMBERS = 1000
+
 
 class Ensemble(Map):
     r"""n independent draws of a map side by side, their features named apart.
 
     Feature i of member j is called ``<prefix>_<j>_<i>``. Train one model on each member's features
-    and let them vote: errors that come from the draw are then averaged away.
+    and let them vote: errors that come from the draw are then averaged away. (Inner products of
+    all features together are n times one member's.)
 
     Parameters
     ----------
     map : the map, not fitted; its scaling, policy and dtype are the ensemble's. Its parameters are
         this one's as ``map__degree``.
-    n_members : n, how often it is drawn.
+    n_members : n, how often it is drawn; at most 1,000.
     random_state : the seed of all draws; the map's own is not used.
 
     Reference: T. Rost, S. Zast, section 5.4.
@@ -68,7 +71,7 @@ class Ensemble(Map):
 
     def check_common(self) -> None:
         _require_map("map", self.map)
-        whole("n_members", self.n_members, at_least=1)
+        whole("n_members", self.n_members, at_least=1, at_most=_MOST_MEMBERS)
         self.map.check_common()
 
     def check(self) -> None:
@@ -102,7 +105,8 @@ class Chain(Map):
 
     Parameters
     ----------
-    maps : the maps, in order, not fitted. Their parameters are this one's as ``0__degree``.
+    maps : the maps, in order, not fitted. They are this one's parameters too, as ``0``, and
+        theirs as ``0__degree``.
     random_state : the seed of all draws; the maps' own are not used.
     """
 
@@ -115,6 +119,9 @@ class Chain(Map):
     def parts(self) -> dict[str, Map]:
         given = self.maps if isinstance(self.maps, (list, tuple)) else ()
         return {str(place): one for place, one in enumerate(given) if isinstance(one, Map)}
+
+    def set_part(self, name: str, value: Any) -> None:
+        self.maps = [*self.maps[: int(name)], value, *self.maps[int(name) + 1 :]]
 
     @property
     def prefix(self) -> str:  # type: ignore[override]
@@ -176,8 +183,8 @@ def _prepared(one: Map, inputs: Inputs) -> list[Stage]:
         mean = inputs.means(Affine(d, places, factor, shift))
         squares = SumOfProducts(d, np.repeat(places[:, None, None], 2, axis=2), _plus(d))
         variance = inputs.means(Affine(d, places, factor, -mean), squares)
-        # A constant feature is only shifted; its variance is a rounding error, or 0.
-        varies = np.sqrt(variance) > 1e-6 * np.abs(mean)
+        # A constant feature is only shifted: what varies of it is rounding, here or in averages.
+        varies = np.sqrt(variance) > inputs.rounding() + 1e-12 * np.abs(mean)
         factor = 1 / np.sqrt(np.where(varies, variance, 1))
         shift = -mean * factor
     elif constant is None:

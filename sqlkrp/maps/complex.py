@@ -17,7 +17,7 @@ __all__ = ["ComplexKRP"]
 
 
 class ComplexKRP(Map):
-    r"""KRP with hyperplanes of +1, -1, +i and -i: less variance from degree 4 on, all ternary.
+    r"""KRP with hyperplanes of +1, -1, +i and -i: less variance, more so in high degrees.
 
     z_l(x) = sum_{i<t} +-prod_{j<g} <x, r_{l,i,j}> with complex hyperplanes r, whose real and
     imaginary parts are two complementary ternary sums. The features are the real and the
@@ -25,7 +25,9 @@ class ComplexKRP(Map):
 
         E <f(x), f(y)> = (gamma * <x, y> + coef0) ** degree.
 
-    Choose it in place of :class:`KRP` for degree 4 and more; below, it costs more than it gains.
+    All is ternary. Choose it in place of :class:`KRP` for degree 4 and more; below, it gains less
+    than it costs. The degree has no prime factor over 7, as products of so many complex numbers
+    have too many terms.
 
     Parameters
     ----------
@@ -86,6 +88,11 @@ class ComplexKRP(Map):
                 f"twos: use {self.n_components + 1}"
             )
         if self.n_hyperplanes != "auto":
+            if self.pool == "hadamard":
+                raise ParameterError(
+                    f"n_hyperplanes={self.n_hyperplanes!r} is of pool='achlioptas': leave it "
+                    "'auto', as blocks have a size of their own"
+                )
             whole("n_hyperplanes", self.n_hyperplanes, at_least=self.n_terms * self.degree)
 
     def constant(self) -> float | None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from sqlkrp import pools
 from sqlkrp.errors import ParameterError
-from sqlkrp.maps.base import Map, choose, real, whole
+from sqlkrp.maps.base import Map, choose, real
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import Affine, Array, Butterflies, Elementwise, Scale, Stage, WeightedSums
 
@@ -23,6 +23,24 @@ def cosines(places: Array, n_inputs: int, factor: float, phases: Array) -> list[
         Elementwise(k, "cos"),
         Scale(k, math.sqrt(2 / k)),
     ]
+
+
+def _frequencies(k: int, paired: bool) -> int:
+    return k // 2 if paired else k
+
+
+def _phases(rng: np.random.Generator, k: int, paired: bool) -> Array:
+    if paired:  # a sine is a cosine a quarter turn later
+        return np.repeat([0.0, -math.pi / 2], k // 2)
+    return pools.draw_phases(rng, k)
+
+
+def _check_paired(k: int, paired: bool) -> None:
+    choose("paired", paired, (False, True))
+    if paired and k % 2:
+        raise ParameterError(
+            f"n_components={k} is odd, and paired features come in twos: use {k + 1}"
+        )
 
 
 class RandomFourier(Map):
@@ -77,22 +95,14 @@ class RandomFourier(Map):
     def check(self) -> None:
         choose("kernel", self.kernel, tuple(_SPECTRA))
         real("gamma", self.gamma, at_least=0, above=True)
-        choose("paired", self.paired, (False, True))
-        if self.paired and self.n_components % 2:
-            raise ParameterError(
-                f"n_components={self.n_components} is odd, and paired features come in twos: "
-                f"use {self.n_components + 1}"
-            )
+        _check_paired(self.n_components, self.paired)
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         k = self.n_components
-        frequencies = k // 2 if self.paired else k
+        frequencies = _frequencies(k, self.paired)
         weights = _SPECTRA[self.kernel](rng, frequencies, inputs.count, self.gamma)
+        phases = _phases(rng, k, self.paired)
         places = np.arange(k) % frequencies
-        if self.paired:  # a sine is a cosine a quarter turn later
-            phases = np.repeat([0.0, -math.pi / 2], frequencies)
-        else:
-            phases = pools.draw_phases(rng, k)
         return [WeightedSums(weights), *cosines(places, frequencies, 1.0, phases)]
 
 
@@ -114,15 +124,18 @@ class SORF(Map):
     As :class:`RandomFourier`, with w the rows of sqrt(2 gamma) sqrt(D) H D1 H D2 H D3, where H is
     the orthonormal Hadamard matrix of the D columns (padded to a power of two) and the D's are
     random signs. The projection is butterflies, 3 log2 D additions a column and no
-    multiplication; frequencies are orthogonal in blocks of D, which lowers the variance. The
-    estimate of exp(-gamma |x - y|^2) is nearly unbiased, the more the larger D.
+    multiplication; frequencies are orthogonal in blocks of D. The estimate of
+    exp(-gamma |x - y|^2) is nearly unbiased, the more the larger D. With ``paired`` there are k/2
+    frequencies, each with its cosine and its sine: only then does being orthogonal lower the
+    variance much, as random phases vary more than frequencies do.
 
-    Choose it in place of :class:`RandomFourier` for 32 columns and more.
+    Choose it with ``paired=True`` in place of :class:`RandomFourier` for 64 columns and more.
 
     Parameters
     ----------
     n_components : k, the number of features; whole blocks of D are computed.
     gamma : of the kernel, > 0.
+    paired : cosines and sines of the same frequencies; k must be even.
     scaling, nulls, dtype, random_state : as in :class:`KRP`.
 
     Reference: F. Yu and others, "Orthogonal random features", NIPS 2016.
@@ -135,6 +148,7 @@ class SORF(Map):
         n_components: int = 500,
         *,
         gamma: float = 1.0,
+        paired: bool = False,
         scaling: str | None = None,
         nulls: str = "error",
         dtype: str = "auto",
@@ -142,6 +156,7 @@ class SORF(Map):
     ) -> None:
         self.n_components = n_components
         self.gamma = gamma
+        self.paired = paired
         self.scaling = scaling
         self.nulls = nulls
         self.dtype = dtype
@@ -149,19 +164,21 @@ class SORF(Map):
 
     def check(self) -> None:
         real("gamma", self.gamma, at_least=0, above=True)
-        whole("n_components", self.n_components, at_least=1)
+        _check_paired(self.n_components, self.paired)
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         d, k = inputs.count, self.n_components
         size = 1 << max(0, d - 1).bit_length()
-        blocks = -(-k // size)
+        frequencies = _frequencies(k, self.paired)
+        blocks = -(-frequencies // size)
         columns = np.tile(np.where(np.arange(size) < d, np.arange(size), -1), (blocks, 1))
         before = np.arange(blocks * size).reshape(blocks, size)
         stages: list[Stage] = []
-        for n_inputs, places in ((d, columns), *[(blocks * size, before)] * 2):
+        for n_inputs, of_block in ((d, columns), *[(blocks * size, before)] * 2):
             signs = pools.draw_signs(rng, (blocks, size))
-            stages.append(Butterflies(n_inputs, size, places.astype("i4"), signs))
-        phases = pools.draw_phases(rng, k)
+            stages.append(Butterflies(n_inputs, size, of_block.astype("i4"), signs))
+        phases = _phases(rng, k, self.paired)
+        places = np.arange(k) % frequencies
         # Three matrices of +-1 are sqrt(D)^3 times orthonormal ones.
         factor = math.sqrt(2 * self.gamma) / size
-        return [*stages, *cosines(np.arange(k), blocks * size, factor, phases)]
+        return [*stages, *cosines(places, blocks * size, factor, phases)]

@@ -177,7 +177,7 @@ class KRP(Map):
         factors = pools.choose_hadamard_hyperplanes(
             rng, n_blocks, per_block, self.n_components, self.n_terms, self.degree
         )
-        # Terms share blocks; a random sign each makes the sums over terms unbiased all the same.
+        # Terms share blocks: with a random sign each, they are uncorrelated whatever these hold.
         signs = pools.draw_signs(rng, (self.n_components, self.n_terms))
         projection = Butterflies(d, size, column, sign)
         products = SumOfProducts(projection.n_outputs, factors, signs)

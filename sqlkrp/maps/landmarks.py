@@ -21,7 +21,7 @@ from sqlkrp.stages import (
 __all__ = ["KGRP", "Nystroem"]
 
 _KERNELS = ("linear", "polynomial", "rbf")
-# Eigenvalues below this share of the largest are rounding errors of zero.
+# Eigenvalues below this share of their sum are taken for rounding errors of zero.
 _LEAST = 1e-12
 
 
@@ -54,13 +54,15 @@ def _check_kernel(kernel: str, degree: int, gamma: float, coef0: float) -> None:
     real("coef0", coef0, at_least=0)
 
 
-def _inverse_root(matrix: Array, size: float) -> Array:
+def _inverse_root(matrix: Array, size: float, dtype: str) -> Array:
     """K^(-1/2) of a symmetric matrix without negative eigenvalues, on what is not zero of it.
 
-    What is small against ``size``, of the matrix that it was made of, is a rounding error.
+    What is small against ``size``, of the matrix that it was made of, is a rounding error, or
+    would make much of those of the features.
     """
     values, vectors = np.linalg.eigh(matrix)
-    there = values > _LEAST * max(size, np.finfo(float).tiny)
+    least = max(_LEAST, float(np.finfo(dtype).eps))
+    there = values > least * max(size, np.finfo(float).tiny)
     root: Array = (vectors[:, there] / np.sqrt(values[there])) @ vectors[:, there].T
     return root
 
@@ -70,7 +72,8 @@ class Nystroem(Map):
 
     f(x) = K(x, S) W^(-1/2), with S the landmarks, k rows of the table drawn without replacement
     by the seed, and W = K(S, S). <f(x), f(y)> is the kernel's projection on the landmarks' span:
-    exact for landmarks, and biased towards 0 for rows that are unlike all of them.
+    exact for landmarks (in single precision: to about 1e-3, as directions in which they hardly
+    differ are left out), and biased towards 0 for rows that are unlike all of them.
 
     Choose it where rows resemble each other, for smooth kernels: its few features then beat
     random ones. It costs multiplications, k a column.
@@ -120,7 +123,8 @@ class Nystroem(Map):
         points = inputs.rows(self.n_components, rng)
         stages = _kernel(self.kernel, points, self.gamma, self.coef0, self.degree)
         kernel = _applied(stages, points)
-        return [*stages, WeightedSums(_inverse_root(kernel, np.trace(kernel)))]
+        root = _inverse_root(kernel, np.trace(kernel), inputs.prepare.dtype)
+        return [*stages, WeightedSums(root)]
 
 
 class KGRP(Map):
@@ -193,7 +197,8 @@ class KGRP(Map):
         for column in marks.T:
             column[rng.choice(p, t, replace=False)] = 1
         spread = math.sqrt(p * (p - 1) / (t * (p - t)))
-        directions = spread * _inverse_root(centre @ kernel @ centre, np.trace(kernel))
+        root = _inverse_root(centre @ kernel @ centre, np.trace(kernel), inputs.prepare.dtype)
+        directions = spread * root
         weights = (centre @ directions @ marks / math.sqrt(k)).T
         constant = -weights @ kernel.mean(axis=0)
         places = np.arange(k, dtype="i4")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sqlkrp.errors import ParameterError
-from sqlkrp.maps.base import Map, whole
+from sqlkrp.maps.base import Map
 from sqlkrp.maps.krp import KRP
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import Affine, Array, Stage, SumOfProducts, WeightedSums
@@ -110,7 +110,7 @@ class PCA(Map):
         self.random_state = random_state
 
     def check(self) -> None:
-        whole("n_components", self.n_components, at_least=1)
+        """It has no parameters of its own."""
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         if self.n_components > inputs.count:

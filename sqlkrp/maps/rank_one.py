@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from sqlkrp import pools
-from sqlkrp.maps.base import Map, choose, whole
+from sqlkrp.maps.base import Map, choose
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import Array, Elementwise, Scale, Stage, SumOfProducts, WeightedSums
 
@@ -61,7 +61,6 @@ class RankOneProjection(Map):
         self.random_state = random_state
 
     def check(self) -> None:
-        whole("n_components", self.n_components, at_least=1)
         choose("binary", self.binary, (False, True))
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:

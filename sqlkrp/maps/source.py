@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sqlkrp.errors import ColumnError, ParameterError
-from sqlkrp.stages import Prepare, Program, Stage
+from sqlkrp.stages import Prepare, Program, Stage, SumOfProducts
+from sqlkrp.stages.base import SLAB_VALUES
 
 __all__ = [
     "BOOLEAN",
@@ -119,6 +120,21 @@ class Inputs:
             )
         return found
 
+    def rounding(self) -> NDArray[np.float64]:
+        """How much of each input may be rounding, in a row of columns of their usual size."""
+        d = self.prepare.n_inputs
+        none, one = np.zeros(d), np.ones(d)
+        plain = replace(self.prepare, shift=none, scale=one, unit_length=False, constant=None)
+        squares = np.repeat(np.arange(d, dtype="i4")[:, None, None], 2, axis=2)
+        found = Inputs(plain, self.source).means(
+            SumOfProducts(d, squares, np.ones((d, 1), dtype="i1"))
+        )
+        stages = (self.prepare, *self.before)
+        names = tuple(f"r{i}" for i in range(self.count))
+        eps = float(np.finfo(self.prepare.dtype).eps)
+        (rounded,) = Program(stages, names).rounding(np.sqrt(found)[None], eps)
+        return np.asarray(rounded)
+
 
 _NEEDS_DATA = (
     "this map is fitted to rows, and only column names were given: fit it to a table or a DataFrame"
@@ -182,12 +198,17 @@ class ArraySource:
         return self._values(columns)[places]
 
     def means(self, program: Program) -> NDArray[np.float64]:
-        values = program.apply(self._values(program.prepare.columns)).astype("float64")
-        values = values[~np.isnan(values).any(axis=1)]
-        if not len(values):
-            return np.full(values.shape[1], np.nan)
+        inputs = self._values(program.prepare.columns)
+        # A slab of rows at a time: there may be as many outputs as pairs of columns.
+        slab = max(1, SLAB_VALUES // len(program.names))
+        total, count = np.zeros(len(program.names)), 0
         with np.errstate(over="ignore", invalid="ignore"):
-            found: NDArray[np.float64] = values.mean(axis=0)
+            for first in range(0, len(inputs), slab):
+                values = program.apply(inputs[first : first + slab]).astype("float64")
+                whole_rows = values[~np.isnan(values).any(axis=1)]
+                total += whole_rows.sum(axis=0)
+                count += len(whole_rows)
+            found: NDArray[np.float64] = total / count if count else np.full_like(total, np.nan)
         return found
 
     def _values(self, columns: Sequence[str]) -> NDArray[np.float64]:

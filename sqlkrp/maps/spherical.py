@@ -32,6 +32,7 @@ class SphericalRandomFeatures(Map):
     unbiased for the fitted kernel, whose largest error :func:`radial_fit` returns.
 
     Choose it for high degrees on rows of length 1, where products of projections vary too much.
+    It is not for rows that another map made, which no scaling brings to length 1.
 
     Parameters
     ----------

@@ -10,6 +10,7 @@ once; they are never parsed again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -134,9 +135,10 @@ class _Writer:
         """The sum of nothing."""
         return self.if_complete(self.literal(0.0))
 
-    def cast(self, value: str) -> str:
-        """A cast to that type."""
-        return self.dialect.cast.format(value=value, type=self.type)
+    def cast(self, value: str, dtype: str | None = None) -> str:
+        """A cast to that type, or to another's."""
+        kind = self.type if dtype is None else self.dialect.float_types[dtype]
+        return self.dialect.cast.format(value=value, type=kind)
 
     def go_on_from(self, gathered: Gathered, *, complete: bool) -> list[str]:
         """Read inputs that are prepared already; some are NULL if not all rows are ``complete``."""
@@ -265,7 +267,9 @@ def _affine(value: str, shift: float, scale: float, writer: _Writer) -> str:
 
 def _unit_length(values: list[str], constant: list[str], writer: _Writer) -> list[str]:
     named = writer.named([*values, *constant], "x")
-    squares = balanced([f"{value} * {value}" for value in named[: len(values)]], " + ")
+    # In double precision, as squares leave the range of single precision soon.
+    doubles = [writer.cast(value, "float64") for value in named[: len(values)]]
+    squares = balanced([f"{value} * {value}" for value in doubles], " + ")
     columns = {f"x{i}": value for i, value in enumerate(named)}
     length = {"length": writer.cast(f"SQRT({squares})")}
     above = list(writer.level(length | columns).values())[1:]
@@ -379,6 +383,7 @@ def _distances(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
         differences = [
             f"({value} - {writer.literal(coordinate)})" if coordinate else value
             for value, coordinate in zip(values, point, strict=True)
+            if not math.isnan(coordinate)
         ]
         sums.append(balanced([f"{one} * {one}" for one in differences], " + "))
     return writer.named(sums, "h")

@@ -56,11 +56,16 @@ class Stage:
         raise NotImplementedError
 
     def magnitude(self, largest: Array) -> Array:
-        """A bound on the terms that are added on the way, given one on each row's inputs.
-
-        Rounding errors are in proportion to it, however small a sum comes out.
-        """
+        """A bound on the terms that are added on the way, given one on each row's inputs."""
         return largest
+
+    def rounding(self, X: Array, errors: Array, eps: float) -> Array:
+        """How far two ways of computing this may be apart, given that of each input.
+
+        To first order, for numbers that are rounded to a share ``eps`` of themselves. A sum of n
+        terms may have sqrt(n) times the error of its terms' sizes, however small it comes out.
+        """
+        raise NotImplementedError
 
     def tables(self) -> dict[str, Table]:
         """The tables that describe this stage to a database, by name."""

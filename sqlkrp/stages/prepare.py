@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -73,13 +74,31 @@ class Prepare(Stage):
             values -= self.shift.astype(self.dtype)
             values *= self.scale.astype(self.dtype)
             if self.unit_length:
-                norm = np.sqrt(np.sum(values * values, axis=1, keepdims=True))
+                # In double precision, as squares leave the range of single precision soon.
+                wide = values.astype("float64")
+                norm = np.sqrt(np.sum(wide * wide, axis=1, keepdims=True)).astype(self.dtype)
                 # A row of zeros has no direction: it stays a row of zeros.
                 values = np.where(norm == 0, values, values / np.where(norm == 0, 1, norm))
         if self.constant is not None:
             ones = np.where(left_blank, np.nan, self.constant)
             values = np.column_stack([values, ones.astype(self.dtype)])
         return values
+
+    def rounding(self, X: Array, errors: Array, eps: float) -> Array:
+        # Some engines compute in double precision whatever the dtype: the cast counts as well.
+        values = np.where(np.isfinite(X), X, self.fill)
+        scaled = (values - self.shift) * self.scale
+        sizes = (np.abs(values) + np.abs(self.shift)) * np.abs(self.scale)
+        found: Array = eps * (sizes + 2 * np.abs(scaled))
+        if self.unit_length:
+            norm = np.sqrt(np.sum(scaled * scaled, axis=1, keepdims=True))
+            norm[norm == 0] = 1
+            of_norm = np.sqrt(np.sum(found * found, axis=1, keepdims=True)) / norm
+            of_norm += eps * math.sqrt(len(self.columns))
+            found = found / norm + np.abs(scaled) / norm * of_norm
+        if self.constant is not None:
+            found = np.column_stack([found, np.full(len(found), eps * abs(self.constant))])
+        return found
 
     def _treat(self, values: Array, missing: Array) -> None:
         if self.nulls == "error" and missing.any():

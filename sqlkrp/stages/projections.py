@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -96,6 +97,10 @@ class SignedSums(Projection):
 
     def magnitude(self, largest: Array) -> Array:
         return largest * int(np.diff(self.starts).max(initial=0))
+
+    def rounding(self, X: Array, errors: Array, eps: float) -> Array:
+        sizes = replace(self, sign=np.abs(self.sign))
+        return sizes.apply(errors + eps * math.sqrt(self.n_inputs) * np.abs(X))
 
     def apply(self, X: Array) -> Array:
         # One matrix product a slab of hyperplanes. It also multiplies by the zeros, which is
@@ -221,6 +226,12 @@ class Butterflies(Projection):
     def magnitude(self, largest: Array) -> Array:
         return largest * min(self.block_size, self.n_inputs)
 
+    def rounding(self, X: Array, errors: Array, eps: float) -> Array:
+        each = errors + eps * self.block_size.bit_length() * np.abs(X)
+        padded = np.column_stack([each, np.zeros(len(X))])
+        chunks = padded[:, self.place_column.ravel()].reshape(len(X), -1, self.block_size)
+        return np.repeat(chunks.sum(axis=2), self.block_size, axis=1)
+
     def apply(self, X: Array) -> Array:
         padded = np.column_stack([X, np.zeros(len(X), dtype=X.dtype)])
         values = padded[:, self.place_column.ravel()] * self.place_sign.ravel().astype(X.dtype)
@@ -306,6 +317,12 @@ class WeightedSums(Projection):
     def magnitude(self, largest: Array) -> Array:
         return largest * float(np.abs(self.weights).sum(axis=1, dtype="float64").max(initial=0))
 
+    def rounding(self, X: Array, errors: Array, eps: float) -> Array:
+        # One more: a weight is rounded to the dtype.
+        each = errors + eps * (1 + math.sqrt(self.n_inputs)) * np.abs(X)
+        found: Array = each @ np.abs(self.weights).T.astype("float64")
+        return found
+
     def apply(self, X: Array) -> Array:
         sums: Array = X @ self.weights.T.astype(X.dtype)
         return sums
@@ -344,14 +361,18 @@ class WeightedSums(Projection):
 
 @dataclass(frozen=True, eq=False)
 class Distances(Stage):
-    """Each output is the squared distance of a row to a point: sum over columns (x - point)^2."""
+    """Each output is the squared distance of a row to a point: sum over columns (x - point)^2.
+
+    A coordinate that is NaN is no coordinate: the point does not read that input.
+    """
 
     points: Array
     n_inputs: int = field(init=False)
 
     def __post_init__(self) -> None:
         require(self.points.ndim == 2, "the points are not a table")
-        require(bool(np.isfinite(self.points).all()), "a point has a coordinate that is no number")
+        require(not np.isinf(self.points).any(), "a point has a coordinate that is no number")
+        require(not np.isnan(self.points).all(axis=1).any(), "a point has no coordinate")
         object.__setattr__(self, "n_inputs", self.points.shape[1])
 
     @property
@@ -360,43 +381,63 @@ class Distances(Stage):
 
     @property
     def additions(self) -> int:
-        return int(self.n_outputs * (2 * self.n_inputs - 1))
+        return 2 * self.products - self.n_outputs
 
     @property
     def products(self) -> int:
-        return int(self.points.size)
+        return int(np.count_nonzero(~np.isnan(self.points)))
 
     def magnitude(self, largest: Array) -> Array:
-        bound: Array = (largest + np.abs(self.points).max(initial=0)) ** 2 * self.n_inputs
+        farthest = np.abs(np.nan_to_num(self.points)).max(initial=0)
+        bound: Array = (largest + farthest) ** 2 * self.n_inputs
         return bound
+
+    def rounding(self, X: Array, errors: Array, eps: float) -> Array:
+        found = np.empty((len(X), self.n_outputs))
+        for i, point in enumerate(self.points.astype("float64")):
+            read = ~np.isnan(point)
+            far = np.abs(X[:, read] - point[read])
+            each = errors[:, read] + eps * np.abs(point[read])
+            found[:, i] = (2 * far * each + each**2).sum(axis=1)
+            found[:, i] += eps * (2 + math.sqrt(self.n_inputs)) * (far**2).sum(axis=1)
+        return found
 
     def apply(self, X: Array) -> Array:
         out = np.empty((len(X), self.n_outputs), dtype=X.dtype)
         for i, point in enumerate(self.points.astype(X.dtype)):
-            difference = X - point
+            read = ~np.isnan(point)
+            difference = X[:, read] - point[read]
             out[:, i] = np.einsum("ij,ij->i", difference, difference)
         return out
 
     def tables(self) -> dict[str, Table]:
-        point, feature = (index.ravel() for index in np.indices(self.points.shape))
+        point, feature = np.nonzero(~np.isnan(self.points))
         return {
             "points": {
                 "point": point.astype(np.int32),
                 "feature": feature.astype(np.int32),
-                "coordinate": self.points.ravel().astype(np.float64),
+                "coordinate": self.points[point, feature].astype(np.float64),
             }
         }
 
     def only(self, outputs: Array) -> tuple[Stage, Array, Array]:
-        return Distances(self.points[outputs]), outputs, np.arange(self.n_inputs)
+        points = self.points[outputs]
+        return Distances(points), outputs, np.flatnonzero(~np.isnan(points).all(axis=0))
 
     def reading(self, inputs: Array) -> Stage:
         return Distances(self.points[:, inputs])
 
     def beside(self, others: Sequence[Stage], *, shared: bool) -> Stage:
         stages = alike(Distances, self, others)
-        require(shared or len(stages) == 1, "distances beside each other have their own inputs")
-        return Distances(np.concatenate([stage.points for stage in stages]))
+        points = np.full(
+            (sum(stage.n_outputs for stage in stages), all_inputs(stages, shared=shared)), np.nan
+        )
+        row = 0
+        for stage, first in zip(stages, first_inputs(stages, shared=shared), strict=True):
+            block = slice(row, row + stage.n_outputs), slice(first, first + stage.n_inputs)
+            points[block] = stage.points
+            row += stage.n_outputs
+        return Distances(points)
 
 
 def hadamard_matrix(size: int) -> NDArray[np.int8]:

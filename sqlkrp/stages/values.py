@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -71,6 +72,23 @@ class SumOfProducts(Stage):
             bound: Array = terms * base**degree
         return bound
 
+    def rounding(self, X: Array, errors: Array, eps: float) -> Array:
+        sizes = np.abs(X)
+        found = np.zeros((len(X), self.n_outputs))
+        _, terms, degree = self.factors.shape
+        with np.errstate(over="ignore", invalid="ignore"):
+            for term in range(terms):
+                place = self.factors[:, term, 0]
+                size, error = sizes[:, place], errors[:, place]
+                for factor in range(1, degree):
+                    place = self.factors[:, term, factor]
+                    there = place >= 0
+                    other, its = sizes[:, place[there]], errors[:, place[there]]
+                    error[:, there] = error[:, there] * (other + its) + size[:, there] * its
+                    size[:, there] *= other
+                found += error + eps * (degree + math.sqrt(terms)) * size
+        return found
+
     def apply(self, X: Array) -> Array:
         total = np.zeros((len(X), self.n_outputs), dtype=X.dtype)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -129,6 +147,7 @@ class Scale(Stage):
     def __post_init__(self) -> None:
         require_counts(self.n_inputs)
         require(bool(np.isfinite(self.constant)), "the scale is not a finite number")
+        require(self.constant != 0, "the scale is zero")
 
     @property
     def n_outputs(self) -> int:
@@ -140,6 +159,11 @@ class Scale(Stage):
 
     def magnitude(self, largest: Array) -> Array:
         return largest * abs(self.constant)
+
+    def rounding(self, X: Array, errors: Array, eps: float) -> Array:
+        with np.errstate(over="ignore", invalid="ignore"):
+            found: Array = abs(self.constant) * (errors + 2 * eps * np.abs(X))
+        return found
 
     def only(self, outputs: Array) -> tuple[Stage, Array, Array]:
         return Scale(len(outputs), self.constant), outputs, outputs
@@ -196,6 +220,11 @@ class Affine(Stage):
         bound: Array = scaled + float(np.abs(self.constant).max(initial=0))
         return bound
 
+    def rounding(self, X: Array, errors: Array, eps: float) -> Array:
+        each = errors[:, self.place] + 2 * eps * np.abs(X[:, self.place])
+        found: Array = np.abs(self.factor) * each + eps * np.abs(self.constant)
+        return found
+
     def apply(self, X: Array) -> Array:
         values = X[:, self.place]
         with np.errstate(over="ignore", invalid="ignore"):
@@ -241,6 +270,13 @@ def _sign(X: Array) -> Array:
 #: What a function of one number is in NumPy; dialects have theirs under the same names.
 _FUNCTIONS: dict[str, Callable[[Array], Array]] = {"cos": np.cos, "exp": np.exp, "sign": _sign}
 
+#: How far its values may be apart where numbers are apart by so much.
+_SPREADS: dict[str, Callable[[Array, Array], Array]] = {
+    "cos": lambda X, errors: np.minimum(errors, 2.0),
+    "exp": lambda X, errors: np.exp(X) * np.expm1(errors),
+    "sign": lambda X, errors: np.where(np.abs(X) <= errors, 2.0, 0.0),
+}
+
 
 @dataclass(frozen=True, eq=False)
 class Elementwise(Stage):
@@ -266,6 +302,12 @@ class Elementwise(Stage):
         # of the argument comes out again.
         bound: Array = np.maximum(largest, 1)
         return bound
+
+    def rounding(self, X: Array, errors: Array, eps: float) -> Array:
+        # A few more, as engines have their own cosine and exponential.
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            found: Array = _SPREADS[self.function](X, errors) + 4 * eps * np.abs(self.apply(X))
+        return found
 
     def apply(self, X: Array) -> Array:
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
