@@ -61,3 +61,16 @@ def wait_until(condition, process, seconds=60):
         assert process.poll() is None, (process.returncode, process.communicate())
         assert time.monotonic() < end
         time.sleep(0.02)
+
+
+def assert_mean(draws, wanted, errors=4.5):
+    """The mean of independent draws, along the first axis, is the wanted one.
+
+    It may be off by so many standard errors, which the draws tell. The mean of squared deviations
+    from a known mean is a variance, and its error is that of the fourth moment.
+    """
+    draws = np.asarray(draws)
+    error = draws.std(axis=0, ddof=1) / np.sqrt(len(draws))
+    off = np.abs(draws.mean(axis=0) - wanted)
+    # Some do not vary at all: 1e-9 is their rounding.
+    assert (off <= errors * error + 1e-9).all(), f"{off} off, with a standard error of {error}"

@@ -218,36 +218,7 @@ def polynomial(degree, gamma=1.0, coef0=0.0):
     return lambda x, y: (gamma * (x @ y) + coef0) ** degree
 
 
-def gaussian(gamma):
-    return lambda x, y: math.exp(-gamma * ((x - y) @ (x - y)))
-
-
 UNBIASED = {
-    "random projection": (lambda s: RandomProjection(4, random_state=s), polynomial(1)),
-    "explicit": (
-        lambda s: ExplicitRP(2, 8, coef0=0.5, gamma=2, random_state=s),
-        polynomial(2, 2, 0.5),
-    ),
-    "prp": (lambda s: PRP(8, random_state=s), polynomial(2)),
-    "prp, more matrices": (lambda s: PRP(4, n_matrices=6, random_state=s), polynomial(2)),
-    "fourier": (lambda s: RandomFourier(8, gamma=0.4, random_state=s), gaussian(0.4)),
-    "fourier, laplacian": (
-        lambda s: RandomFourier(8, kernel="laplacian", gamma=0.4, random_state=s),
-        lambda x, y: math.exp(-0.4 * np.abs(x - y).sum()),
-    ),
-    "maclaurin": (
-        lambda s: RandomMaclaurin(20, degree=3, coef0=0.7, gamma=0.5, random_state=s),
-        polynomial(3, 0.5, 0.7),
-    ),
-    "maclaurin, homogeneous": (
-        lambda s: RandomMaclaurin(20, degree=2, coef0=0, random_state=s),
-        polynomial(2),
-    ),
-    "maclaurin, exponential": (
-        lambda s: RandomMaclaurin(20, kernel="exponential", gamma=0.5, random_state=s),
-        lambda x, y: math.exp(0.5 * (x @ y)),
-    ),
-    "rank one": (lambda s: RankOneProjection(20, random_state=s), polynomial(2)),
     **{
         f"tensor sketch {g}, {domain}": (
             lambda s, g=g, domain=domain: TensorSketch(
@@ -267,10 +238,6 @@ UNBIASED = {
         )
         for g in (1, 2, 3, 4, 5)
     },
-    "complex, independent": (
-        lambda s: ComplexKRP(3, 8, n_terms=2, pool="achlioptas", n_hyperplanes=30, random_state=s),
-        polynomial(3),
-    ),
     "chain": (  # principal components turn and shift, and the second map sees what they leave
         lambda s: chain(PCA(1), KRP(2, 8, n_hyperplanes=40, coef0=0.5), random_state=s),
         lambda x, y: polynomial(2, 1, 0.5)(x - POINTS.mean(axis=0), y - POINTS.mean(axis=0)),
@@ -292,41 +259,10 @@ def test_the_mean_estimate_is_the_kernel(name):
     assert (np.abs(mean - wanted) <= 4 * error).all()
 
 
-def test_paired_fourier_features_vary_less():
-    x, y = POINTS
-    found = {}
-    for paired in (False, True):
-        estimates = []
-        for seed in range(300):
-            one = RandomFourier(8, gamma=0.2, paired=paired, random_state=seed).fit(POINTS)
-            first, second = one.transform(POINTS)
-            estimates.append(first @ second)
-        found[paired] = np.mean(estimates), np.std(estimates)
-        error = found[paired][1] / math.sqrt(300)
-        assert abs(found[paired][0] - gaussian(0.2)(x, y)) <= 4 * error
-    assert found[True][1] < 0.9 * found[False][1]
-
-
-def test_prp_with_dense_signs_is_biased_as_its_documentation_says():
-    x, y = POINTS
-    found = []
-    for seed in range(600):
-        first, second = PRP(20, s=1, random_state=seed).fit(POINTS).transform(POINTS)
-        found.append(first @ second)
-    wanted = (x @ y) ** 2 - (x**2 * y**2).sum()
-    assert abs(np.mean(found) - wanted) <= 4 * np.std(found) / math.sqrt(600)
-
-
-def test_structured_frequencies_are_orthogonal_and_nearly_unbiased():
+def test_structured_frequencies_are_orthogonal():
     one = SORF(16, gamma=0.5, random_state=0).fit([f"c{i}" for i in range(16)])
     frequencies = one.program_.projection().apply(np.eye(16)).T * math.sqrt(2 * 0.5) / 16
     assert np.allclose(frequencies @ frequencies.T, np.eye(16) * 16, atol=1e-12)
-    points = np.random.default_rng(2).normal(size=(2, 64)) / 8
-    found = []
-    for seed in range(300):
-        first, second = SORF(64, gamma=0.5, random_state=seed).fit(points).transform(points)
-        found.append(first @ second)
-    assert abs(np.mean(found) - gaussian(0.5)(*points)) < 0.01
 
 
 def test_signs_against_numbers_estimate_the_kernel_of_directions():
@@ -369,16 +305,8 @@ def test_landmark_maps_are_exact_where_the_landmarks_span_everything():
     one = Nystroem(12, gamma=0.3, random_state=0).fit(points)
     features = one.transform(points)
     assert np.allclose(features @ features.T, np.exp(-0.3 * squared), atol=1e-9)
-    kernel = (points @ points.T) ** 2
-    centre = np.eye(12) - 1 / 12
-    found = np.zeros((12, 12))
-    for seed in range(300):
-        many = KGRP(60, n_landmarks=12, n_marked=4, random_state=seed).fit(points)
-        features = many.transform(points)
-        assert np.allclose(features.sum(axis=0), 0, atol=1e-8)  # centred on its landmarks
-        found += features @ features.T / 300
-    centred = centre @ kernel @ centre
-    assert np.abs(found - centred).max() < 0.1 * np.abs(centred).max()
+    centred = KGRP(60, n_landmarks=12, n_marked=4, random_state=0).fit(points)
+    assert np.allclose(centred.transform(points).sum(axis=0), 0, atol=1e-8)
 
 
 # --- others' implementations, given the same random parts -------------------------------------
