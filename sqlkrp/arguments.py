@@ -146,9 +146,11 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     _add_database(one)
     _add_file(one)
     one.add_argument("--sample", type=int, default=1000, metavar="ROWS", help="(default: 1000)")
-    one.add_argument("--tolerance", type=float, help="relative error of a feature to accept")
+    one.add_argument(
+        "--tolerance", type=float, help="relative error to accept, whatever explains it"
+    )
     one.add_argument("--all", action="store_true", help="list every feature, not the worst 10")
-    one.add_argument("--form", choices=FORMS, default="auto")
+    one.add_argument("--form", choices=FORMS, default="auto", help="of the SQL (auto)")
     _add_plan(one)
     _add_long(one)
     _add_engine(one)
@@ -225,7 +227,8 @@ def _add_drawing(one: argparse.ArgumentParser) -> None:
         choices=sorted(MAP_NAMES),
         default="krp",
         metavar="NAME",
-        help=f"its kind: {', '.join(MAP_NAMES)} (krp); what follows is as its documentation says",
+        help=f"its kind: {', '.join(MAP_NAMES)} (krp); each has some of these options, in its own "
+        "defaults, which `python -m pydoc sqlkrp.CLASS` describes",
     )
     group.add_argument("--ensemble", type=int, metavar="N", help="so many draws side by side")
     for name, (parameter, options) in MAP_OPTIONS.items():
@@ -270,9 +273,17 @@ def _add_long(one: argparse.ArgumentParser) -> None:
 
 def _add_writing(one: argparse.ArgumentParser) -> None:
     one.add_argument("--form", choices=FORMS, default="auto", help="of the SQL (auto)")
-    one.add_argument("--stage", choices=STAGES, default="features")
     one.add_argument(
-        "--output", choices=OUTPUTS, default="columns", help="or one array, or bits of signs"
+        "--stage",
+        choices=STAGES,
+        default="features",
+        help="features, or the bare <x, r> before products and functions (features)",
+    )
+    one.add_argument(
+        "--output",
+        choices=OUTPUTS,
+        default="columns",
+        help="a column each, one array, or signs packed 64 to a whole number (columns)",
     )
     _add_plan(one)
 
@@ -335,22 +346,26 @@ MAP_OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "degree": _option("degree", "of a polynomial kernel (2)", type=int, metavar="G"),
     "terms": _option("n_terms", "products in each feature (10)", type=int, metavar="T"),
     "pool": _option(
-        "pool", "achlioptas (krp's default), hadamard (cheaper, as a rule better) or gaussian"
+        "pool",
+        "achlioptas (krp's default), hadamard (cheaper, as a rule better) or gaussian",
+        metavar="NAME",
     ),
     "hyperplanes": _option("n_hyperplanes", "in the pool (auto)", type=_whole_or_auto, metavar="P"),
     "sparsity": _option("s", "a share 1/S is not zero (3)", type=float, metavar="S"),
     "block-size": _option("block_size", "of hadamard, a power of two (64)", type=int, metavar="M"),
-    "kernel": _option("kernel", "rbf, laplacian, polynomial, linear or exponential"),
-    "coef0": _option("coef0", "c0 of (gamma <x,y> + c0)^g", type=float),
-    "gamma": _option("gamma", "gamma of the kernel (1)", type=float),
+    "kernel": _option(
+        "kernel", "rbf, laplacian, polynomial, linear or exponential", metavar="NAME"
+    ),
+    "coef0": _option("coef0", "c0 of (gamma <x,y> + c0)^g (0)", type=float, metavar="C0"),
+    "gamma": _option("gamma", "gamma of the kernel (1)", type=float, metavar="GAMMA"),
     "paired": _option("paired", "cosines and sines of one frequency", action="store_true"),
     "landmarks": _option("n_landmarks", "rows that kgrp draws (300)", type=int, metavar="P"),
     "marked": _option("n_marked", "of them in a direction (30)", type=int, metavar="T"),
     "matrices": _option("n_matrices", "of prp (2)", type=int, metavar="M"),
     "a": _option("a", "of spherical: (1 - |x-y|^2 / A^2)^degree (4)", type=float, metavar="A"),
-    "domain": _option("domain", "of tensor-sketch: fourier or bucket"),
+    "domain": _option("domain", "of tensor-sketch: fourier or bucket (fourier)", metavar="NAME"),
     "binary": _option("binary", "signs of rank-one", action="store_true"),
-    "dtype": _option("dtype", "float32, float64 or auto (auto)"),
-    "nulls": _option("nulls", "error, zero, mean or propagate (error)"),
-    "scaling": _option("scaling", "standard, minmax or unit (none)"),
+    "dtype": _option("dtype", "float32, float64 or auto (auto)", metavar="NAME"),
+    "nulls": _option("nulls", "error, zero, mean or propagate (error)", metavar="POLICY"),
+    "scaling": _option("scaling", "standard, minmax or unit (none)", metavar="NAME"),
 }

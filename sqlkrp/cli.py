@@ -274,13 +274,16 @@ def _fit(given: argparse.Namespace, source: Any) -> FeatureMap:
 
 def _new_map(given: argparse.Namespace) -> FeatureMap:
     kind: Any = MAP_NAMES[given.kind]
-    parameters = {}
+    parameters, known = {}, kind.parameter_names()
     for option, (parameter, _) in MAP_OPTIONS.items():
         value = getattr(given, f"map_{parameter}")
         if value is None:
             continue
-        if parameter not in kind.parameter_names():
-            raise ParameterError(f"--map {given.kind} has no --{option}: leave it out")
+        if parameter not in known:
+            own = [f"--{name}" for name, (its, _) in MAP_OPTIONS.items() if its in known]
+            raise ParameterError(
+                f"--map {given.kind} has no --{option}: leave it out; it has {', '.join(own)}"
+            )
         parameters[parameter] = value
     one: FeatureMap = kind(**parameters, random_state=given.seed)
     if given.ensemble is None:
