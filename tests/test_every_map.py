@@ -1,6 +1,7 @@
 """Every map: SQL against its NumPy twin, means against kernels, and scikit-learn's own."""
 
 import math
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -704,3 +705,12 @@ def test_lengths_of_rows_of_floats_do_not_leave_their_range(engine, form, size):
     engine.store(frame.assign(id=np.arange(20)))
     found = engine.features(one, keep=["id"], form=form)[:, 1:]
     assert np.allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_values_that_leave_the_range_are_compared_without_a_warning(connection):
+    frame = rows(20, 3).astype("float64") * 1e160
+    store(connection, frame, "t")
+    with sqlkrp.connect(connection) as db, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for one in (Nystroem(5, random_state=0), KRP(3, 5, random_state=0)):
+            assert db.verify(one.fit(db.source("t")), "t", form="wide").ok

@@ -64,9 +64,10 @@ class Program:
     def rounding(self, X: Array, eps: float) -> Array:
         """How far two ways of computing each output may be apart, by rounding alone."""
         values = self.prepare.apply(X).astype("float64")
-        errors = self.prepare.rounding(X, np.zeros(np.shape(X)), eps)
-        for stage in self.stages[1:]:
-            errors, values = stage.rounding(values, errors, eps), stage.apply(values)
+        with np.errstate(all="ignore"):
+            errors = self.prepare.rounding(X, np.zeros(np.shape(X)), eps)
+            for stage in self.stages[1:]:
+                errors, values = stage.rounding(values, errors, eps), stage.apply(values)
         return errors
 
     def magnitude(self, X: Array) -> Array:

@@ -404,10 +404,11 @@ class Distances(Stage):
 
     def apply(self, X: Array) -> Array:
         out = np.empty((len(X), self.n_outputs), dtype=X.dtype)
-        for i, point in enumerate(self.points.astype(X.dtype)):
-            read = ~np.isnan(point)
-            difference = X[:, read] - point[read]
-            out[:, i] = np.einsum("ij,ij->i", difference, difference)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for i, point in enumerate(self.points.astype(X.dtype)):
+                read = ~np.isnan(point)
+                difference = X[:, read] - point[read]
+                out[:, i] = np.einsum("ij,ij->i", difference, difference)
         return out
 
     def tables(self) -> dict[str, Table]:

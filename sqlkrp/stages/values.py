@@ -76,17 +76,16 @@ class SumOfProducts(Stage):
         sizes = np.abs(X)
         found = np.zeros((len(X), self.n_outputs))
         _, terms, degree = self.factors.shape
-        with np.errstate(over="ignore", invalid="ignore"):
-            for term in range(terms):
-                place = self.factors[:, term, 0]
-                size, error = sizes[:, place], errors[:, place]
-                for factor in range(1, degree):
-                    place = self.factors[:, term, factor]
-                    there = place >= 0
-                    other, its = sizes[:, place[there]], errors[:, place[there]]
-                    error[:, there] = error[:, there] * (other + its) + size[:, there] * its
-                    size[:, there] *= other
-                found += error + eps * (degree + math.sqrt(terms)) * size
+        for term in range(terms):
+            place = self.factors[:, term, 0]
+            size, error = sizes[:, place], errors[:, place]
+            for factor in range(1, degree):
+                place = self.factors[:, term, factor]
+                there = place >= 0
+                other, its = sizes[:, place[there]], errors[:, place[there]]
+                error[:, there] = error[:, there] * (other + its) + size[:, there] * its
+                size[:, there] *= other
+            found += error + eps * (degree + math.sqrt(terms)) * size
         return found
 
     def apply(self, X: Array) -> Array:
@@ -161,8 +160,7 @@ class Scale(Stage):
         return largest * abs(self.constant)
 
     def rounding(self, X: Array, errors: Array, eps: float) -> Array:
-        with np.errstate(over="ignore", invalid="ignore"):
-            found: Array = abs(self.constant) * (errors + 2 * eps * np.abs(X))
+        found: Array = abs(self.constant) * (errors + 2 * eps * np.abs(X))
         return found
 
     def only(self, outputs: Array) -> tuple[Stage, Array, Array]:
@@ -305,8 +303,7 @@ class Elementwise(Stage):
 
     def rounding(self, X: Array, errors: Array, eps: float) -> Array:
         # A few more, as engines have their own cosine and exponential.
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            found: Array = _SPREADS[self.function](X, errors) + 4 * eps * np.abs(self.apply(X))
+        found: Array = _SPREADS[self.function](X, errors) + 4 * eps * np.abs(self.apply(X))
         return found
 
     def apply(self, X: Array) -> Array:
