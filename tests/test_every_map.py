@@ -476,7 +476,7 @@ def test_every_map_is_on_the_command_line_but_those_made_of_maps():
         (RandomFourier(5, paired=True), "use 6"),
         (SORF(7, paired=True), "use 8"),
         (ComplexKRP(n_hyperplanes=5000), "n_hyperplanes=5000 is of pool='achlioptas'"),
-        (KRP(2, 10**8), "n_components=100000000 is not allowed: use a whole number <= 1000000"),
+        (KRP(2, 10**8), "n_components=100000000 is not allowed: use a whole number <= 10000000"),
         (Ensemble(KRP(), 10**6), "n_members=1000000 is not allowed: use a whole number <= 1000"),
         (RandomFourier(kernel="cosine"), "use one of 'rbf', 'laplacian'"),
         (ComplexKRP(2, 5), "use 6"),

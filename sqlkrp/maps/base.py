@@ -39,7 +39,7 @@ SomeMap = TypeVar("SomeMap", bound="Map")
 _SCALINGS = (None, "standard", "minmax", "unit")
 _DTYPES = ("auto", "float32", "float64")
 # More would not fit in memory as they are drawn, nor in any table.
-_MOST_FEATURES = 1_000_000
+_MOST_FEATURES = 10_000_000
 
 
 class Map:
