@@ -431,3 +431,19 @@ def test_a_whole_hadamard_block_is_a_rotation():
     points = np.random.default_rng(0).normal(size=(5, 8))
     features = RandomProjection(8, pool="hadamard", random_state=0).fit(points).transform(points)
     assert np.allclose(features @ features.T, points @ points.T)
+
+
+def test_orthogonal_frequencies_vary_less_in_pairs():
+    points = np.zeros((2, 64))
+    points[0, :16] = points[1, :16] = 0.25
+    points[1, 16:32] = 0.25  # at a distance of 1
+    spread = {
+        kind: draws_of(
+            lambda seed, kind=kind: kind(128, gamma=0.5, paired=True, random_state=seed),
+            points,
+            draws=200,
+        )[:, 0, 1].std()
+        for kind in (SORF, RandomFourier)
+    }
+    # Twice is far from what 200 draws of each could show by chance.
+    assert 2 * spread[SORF] < spread[RandomFourier]

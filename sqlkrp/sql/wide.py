@@ -268,7 +268,9 @@ def _affine(value: str, shift: float, scale: float, writer: _Writer) -> str:
 def _unit_length(values: list[str], constant: list[str], writer: _Writer) -> list[str]:
     named = writer.named([*values, *constant], "x")
     # In double precision, as squares leave the range of single precision soon.
-    doubles = [writer.cast(value, "float64") for value in named[: len(values)]]
+    doubles = named[: len(values)]
+    if writer.dtype != "float64":
+        doubles = [writer.cast(value, "float64") for value in doubles]
     squares = balanced([f"{value} * {value}" for value in doubles], " + ")
     columns = {f"x{i}": value for i, value in enumerate(named)}
     length = {"length": writer.cast(f"SQRT({squares})")}
