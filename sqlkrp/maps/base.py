@@ -361,6 +361,18 @@ def whole(name: str, value: Any, *, at_least: int, at_most: int | None = None) -
     return int(value)
 
 
+def even(name: str, value: int, why: str) -> None:
+    """Raise ParameterError unless a whole number is even."""
+    if value % 2:
+        raise ParameterError(f"{name}={value!r} is odd, and {why}: use {value + 1}")
+
+
+def dot_product(gamma: float, coef0: float) -> None:
+    """Raise ParameterError unless there is such a kernel (gamma <x, y> + coef0)^g."""
+    real("gamma", gamma, at_least=0, above=True)
+    real("coef0", coef0, at_least=0)
+
+
 # Constants beyond this (or its inverse) would overflow even in single precision.
 LARGEST = 1e38
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from sqlkrp import pools
 from sqlkrp.errors import ParameterError
-from sqlkrp.maps.base import Map, choose, kernel_constant, power_of_two, real, whole
+from sqlkrp.maps.base import Map, choose, dot_product, even, kernel_constant, power_of_two, whole
 from sqlkrp.maps.polynomial import complex_sums, require_factors
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import Array, Butterflies, Scale, SignedSums, Stage
@@ -80,13 +80,8 @@ class ComplexKRP(Map):
         whole("n_terms", self.n_terms, at_least=1)
         choose("pool", self.pool, ("hadamard", "achlioptas"))
         power_of_two("block_size", self.block_size)
-        real("coef0", self.coef0, at_least=0)
-        real("gamma", self.gamma, at_least=0, above=True)
-        if self.n_components % 2:
-            raise ParameterError(
-                f"n_components={self.n_components} is odd, and real and imaginary parts come in "
-                f"twos: use {self.n_components + 1}"
-            )
+        dot_product(self.gamma, self.coef0)
+        even("n_components", self.n_components, "real and imaginary parts come in twos")
         if self.n_hyperplanes != "auto":
             if self.pool == "hadamard":
                 raise ParameterError(

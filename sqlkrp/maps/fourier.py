@@ -7,8 +7,7 @@ import math
 import numpy as np
 
 from sqlkrp import pools
-from sqlkrp.errors import ParameterError
-from sqlkrp.maps.base import Map, choose, real
+from sqlkrp.maps.base import Map, choose, even, real
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import Affine, Array, Butterflies, Elementwise, Scale, Stage, WeightedSums
 
@@ -37,10 +36,8 @@ def _phases(rng: np.random.Generator, k: int, paired: bool) -> Array:
 
 def _check_paired(k: int, paired: bool) -> None:
     choose("paired", paired, (False, True))
-    if paired and k % 2:
-        raise ParameterError(
-            f"n_components={k} is odd, and paired features come in twos: use {k + 1}"
-        )
+    if paired:
+        even("n_components", k, "paired features come in twos")
 
 
 class RandomFourier(Map):

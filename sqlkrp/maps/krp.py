@@ -10,7 +10,16 @@ import numpy as np
 
 from sqlkrp import pools
 from sqlkrp.errors import ParameterError
-from sqlkrp.maps.base import LARGEST, Map, choose, kernel_constant, power_of_two, real, whole
+from sqlkrp.maps.base import (
+    LARGEST,
+    Map,
+    choose,
+    dot_product,
+    kernel_constant,
+    power_of_two,
+    real,
+    whole,
+)
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import Butterflies, Scale, SignedSums, Stage, SumOfProducts, WeightedSums
 
@@ -105,8 +114,7 @@ class KRP(Map):
             _whole_or_auto(self.n_hyperplanes)
         real("s", self.s, at_least=1)
         power_of_two("block_size", self.block_size)
-        real("coef0", self.coef0, at_least=0)
-        real("gamma", self.gamma, at_least=0, above=True)
+        dot_product(self.gamma, self.coef0)
         factors = self.slots * self.n_components
         if factors >= 2**31:
             raise ParameterError(
@@ -118,10 +126,7 @@ class KRP(Map):
         return kernel_constant(self.gamma, self.coef0)
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
-        return self.draw_for(inputs.count, rng)
-
-    def draw_for(self, n_inputs: int, rng: np.random.Generator) -> list[Stage]:
-        """The stages for so many inputs, whatever they are."""
+        n_inputs = inputs.count
         draw, variance_of = _POOLS[self.pool]
         # The variance of a hyperplane's entries, 1/t, 1/k and gamma: all delayed to the end.
         factor = variance_of(self, n_inputs) * self.gamma

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from sqlkrp.maps.base import Map, choose, real, whole
+from sqlkrp.maps.base import Map, choose, dot_product, whole
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import (
     Affine,
@@ -50,8 +50,7 @@ def _applied(stages: list[Stage], rows: Array) -> Array:
 def _check_kernel(kernel: str, degree: int, gamma: float, coef0: float) -> None:
     choose("kernel", kernel, _KERNELS)
     whole("degree", degree, at_least=1)
-    real("gamma", gamma, at_least=0, above=True)
-    real("coef0", coef0, at_least=0)
+    dot_product(gamma, coef0)
 
 
 def _inverse_root(matrix: Array, size: float, dtype: str) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 
 from sqlkrp import pools
 from sqlkrp.errors import ParameterError
-from sqlkrp.maps.base import Map, choose, kernel_constant, real, whole
+from sqlkrp.maps.base import Map, choose, dot_product, even, kernel_constant, real, whole
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import (
     Affine,
@@ -83,8 +83,7 @@ class ExplicitRP(Map):
     def check(self) -> None:
         whole("degree", self.degree, at_least=1, at_most=_HIGHEST_DEGREE)
         real("s", self.s, at_least=1)
-        real("coef0", self.coef0, at_least=0)
-        real("gamma", self.gamma, at_least=0, above=True)
+        dot_product(self.gamma, self.coef0)
 
     def constant(self) -> float | None:
         return kernel_constant(self.gamma, self.coef0)
@@ -150,11 +149,8 @@ class PRP(Map):
 
     def check(self) -> None:
         real("s", self.s, at_least=1)
-        if whole("n_matrices", self.n_matrices, at_least=2) % 2:
-            raise ParameterError(
-                f"n_matrices={self.n_matrices} is odd, and half of them are subtracted: use "
-                f"{self.n_matrices + 1}"
-            )
+        whole("n_matrices", self.n_matrices, at_least=2)
+        even("n_matrices", self.n_matrices, "half of them are subtracted")
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         k, m = self.n_components, self.n_matrices
@@ -221,8 +217,7 @@ class RandomMaclaurin(Map):
     def check(self) -> None:
         choose("kernel", self.kernel, tuple(_SERIES))
         whole("degree", self.degree, at_least=1, at_most=_HIGHEST_DEGREE)
-        real("gamma", self.gamma, at_least=0, above=True)
-        real("coef0", self.coef0, at_least=0)
+        dot_product(self.gamma, self.coef0)
 
     def constant(self) -> float | None:
         # A term of degree 0 is a product of nothing: this column.
@@ -397,8 +392,7 @@ class TensorSketch(Map):
     def check(self) -> None:
         require_factors(whole("degree", self.degree, at_least=1))
         choose("domain", self.domain, ("fourier", "bucket"))
-        real("gamma", self.gamma, at_least=0, above=True)
-        real("coef0", self.coef0, at_least=0)
+        dot_product(self.gamma, self.coef0)
 
     def constant(self) -> float | None:
         return kernel_constant(self.gamma, self.coef0)
@@ -423,6 +417,12 @@ class TensorSketch(Map):
     def _frequencies(self) -> Array:
         return np.arange(self.n_components // 2 + 1)
 
+    @property
+    def _alone(self) -> Array:
+        """Which frequencies are there once: the others stand for their conjugate as well."""
+        once: Array = (self._frequencies == 0) | (2 * self._frequencies == self.n_components)
+        return once
+
     def _waves(self, positions: Array) -> Array:
         """(frequency, part, position): cosines and minus sines, of the transform of buckets."""
         k = self.n_components
@@ -445,7 +445,7 @@ class TensorSketch(Map):
     def _real_features(self, scale: float) -> list[Stage]:
         """Real and imaginary parts, each weighed by how often its frequency is there."""
         k = self.n_components
-        alone = (self._frequencies == 0) | (2 * self._frequencies == k)
+        alone = self._alone
         part = np.stack([np.where(alone, 1, 2), np.where(alone, 0, 2)], axis=1).ravel() / k
         places = np.flatnonzero(part).astype("i4")
         weights = scale * np.sqrt(part[places])
@@ -463,8 +463,7 @@ class TensorSketch(Map):
     def _back(self) -> list[Stage]:
         """Half of the frequencies to the buckets of the convolution."""
         k = self.n_components
-        alone = (self._frequencies == 0) | (2 * self._frequencies == k)
-        times = np.where(alone, 1, 2)[:, None, None] / k
+        times = np.where(self._alone, 1, 2)[:, None, None] / k
         waves = self._waves(np.arange(k)) * times
         return [WeightedSums(waves.transpose(2, 0, 1).reshape(k, -1))]
 
