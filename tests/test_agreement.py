@@ -159,27 +159,38 @@ def test_missing_values_are_an_error_by_default(connection, form):
         "UBIGINT",
         "HUGEINT",
         "UHUGEINT",
+        "DECIMAL(4,0)",
+        "DECIMAL(9,0)",
         "DECIMAL(18,3)",
         "DECIMAL(38,0)",
+        "BIGNUM",
         "FLOAT",
         "DOUBLE",
         "BOOLEAN",
     ],
 )
-def test_every_numeric_type_is_read_without_overflow(connection, form, type_name):
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_every_numeric_type_is_read_without_overflow(connection, form, type_name, dtype):
     # Near the type's limit, so that an integer sum would overflow.
     top = {
         "TINYINT": 127, "UTINYINT": 255, "SMALLINT": 32767, "USMALLINT": 65535, "BOOLEAN": 1,
+        "DECIMAL(4,0)": 9999,
     }.get(type_name, 10**8)  # fmt: skip
     columns = ", ".join(f"c{i} {type_name}" for i in range(6))
     connection.execute(f"CREATE TABLE t ({columns})")
     values = [[top] * 6, [0] * 6, [1, 0, 1, 0, 1, 1]]
     connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?, ?)", values)
     with sqlkrp.connect(connection) as db:
-        krp = sqlkrp.KRP(2, 8, s=1, n_terms=2, dtype="float64", random_state=0).fit(db.source("t"))
+        krp = sqlkrp.KRP(2, 8, s=1, n_terms=2, dtype=dtype, coef0=0.0, gamma=1.0, random_state=0)
+        krp.fit(db.source("t"))
         assert krp.n_features_in_ == 6
-        found = features(db, krp, form)
-    assert np.allclose(found, krp.transform(np.array(values, dtype=float)), rtol=1e-12, atol=1e-9)
+        expected = krp.transform(np.array(values, dtype=float))
+        close = {"rtol": 100 * np.finfo(dtype).eps, "atol": 100 * np.finfo(dtype).eps * top**2}
+        assert np.allclose(features(db, krp, form), expected, **close)
+        # Printed for anybody's rows it casts softly, and guards itself.
+        printed = connection.execute(krp.to_sql("t", form="wide")).fetchnumpy()
+        assert np.allclose(np.column_stack(list(printed.values())), expected, **close)
+        assert db.verify(krp, "t", form=form).ok
 
 
 def test_auto_dtype_is_single_only_if_all_inputs_are(connection):

@@ -37,6 +37,8 @@ _DUCKDB = Dialect(
     float_types=facts(float32="FLOAT", float64="DOUBLE"),
     literals=facts(float32="CAST({number} AS {type})", float64="{number}"),
     soft_cast="TRY_CAST({value} AS {type})",
+    # There is no cast from BIGNUM to FLOAT.
+    cast_by_way_of=facts(float32="DOUBLE"),
     boolean_cast="CAST({value} AS {type})",
     is_finite="ISFINITE({value})",
     raise_error="CAST(ERROR({message}) AS {type})",

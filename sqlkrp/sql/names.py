@@ -15,6 +15,7 @@ from sqlkrp.sql.facts import Dialect
 __all__ = [
     "TableName",
     "balanced",
+    "firm_cast",
     "listed",
     "number",
     "quote",
@@ -118,7 +119,19 @@ def number(value: float, dtype: str, dialect: Dialect) -> str:
 
 def soft_cast(value: str, dtype: str, dialect: Dialect, *, boolean: bool = False) -> str:
     """A cast to a number type that, where the engine can, gives NULL for what does not fit."""
-    how = dialect.boolean_cast if boolean else dialect.soft_cast
+    return _number_cast(dialect.soft_cast, value, dtype, dialect, boolean)
+
+
+def firm_cast(value: str, dtype: str, dialect: Dialect, *, boolean: bool = False) -> str:
+    """A cast to a number type that fails loudly, for values known to fit."""
+    return _number_cast(dialect.cast, value, dtype, dialect, boolean)
+
+
+def _number_cast(how: str, value: str, dtype: str, dialect: Dialect, boolean: bool) -> str:
+    if boolean:
+        return dialect.boolean_cast.format(value=value, type=dialect.float_types[dtype])
+    if dtype in dialect.cast_by_way_of:
+        value = how.format(value=value, type=dialect.cast_by_way_of[dtype])
     return how.format(value=value, type=dialect.float_types[dtype])
 
 

@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import Any
 
 from sqlkrp.sql.facts import Dialect
-from sqlkrp.sql.names import balanced, listed, number, quote, soft_cast, text
+from sqlkrp.sql.names import balanced, firm_cast, listed, number, quote, soft_cast, text
 from sqlkrp.sql.packing import packed
 from sqlkrp.sql.planning import Plan
 from sqlkrp.sql.sharing import Circuit, Pairs
@@ -213,9 +213,7 @@ def _prepare(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
     constant = [] if stage.constant is None else [writer.literal(stage.constant)]
     if stage.nulls == "error" and not writer.guard:
         values = [
-            (dialect.boolean_cast if name in writer.booleans else dialect.cast).format(
-                value=column, type=writer.type
-            )
+            firm_cast(column, writer.dtype, dialect, boolean=name in writer.booleans)
             for column, name in zip(columns, stage.columns, strict=True)
         ]
     else:
