@@ -354,12 +354,22 @@ def test_a_thousand_features_of_784_columns(connection):
 
 
 @pytest.mark.parametrize("output", ["columns", "array"])
-@pytest.mark.parametrize("pool", [{"s": 50, "n_hyperplanes": 20}, {"pool": "hadamard"}])
-def test_features_of_all_zero_hyperplanes_are_null_in_incomplete_rows(connection, output, pool):
+@pytest.mark.parametrize(
+    "one",
+    [
+        sqlkrp.KRP(2, 6, n_terms=1, pool="achlioptas", s=50, n_hyperplanes=20, random_state=0),
+        sqlkrp.KRP(2, 6, n_terms=1, pool="hadamard", random_state=0),
+        # Of the two parts of each chunk, one holds its only column and the other none.
+        sqlkrp.ComplexKRP(1, 6, n_terms=1, pool="hadamard", block_size=1, random_state=0),
+    ],
+    ids=["achlioptas", "hadamard", "complex"],
+)
+def test_features_of_all_zero_hyperplanes_are_null_in_incomplete_rows(connection, output, one):
     frame = dyadic(3, 3)
     frame.iloc[1, 1] = np.nan
     store(connection, frame)
-    krp = sqlkrp.KRP(2, 6, n_terms=1, nulls="propagate", random_state=0, **pool).fit(frame)
+    krp = one.set_params(nulls="propagate", coef0=0.0, gamma=1.0).fit(frame)
+    assert np.isnan(krp.transform(frame)).tolist() == [[False] * 6, [True] * 6, [False] * 6]
     with sqlkrp.connect(connection) as db:
         for form in FORMS:
             assert db.verify(krp, "t", form=form).ok

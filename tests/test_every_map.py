@@ -109,6 +109,19 @@ def test_every_engine_equals_numpy(engine, form, named):
         assert np.array_equal(bare, twin)
 
 
+@pytest.mark.parametrize("name", ["maclaurin", "nystroem, rbf"])
+def test_what_is_never_null_on_its_way_is_null_in_rows_that_miss_a_value(engine, name):
+    # A product of fewer factors than others, and a distance, read 1 or 0 for what is not there.
+    one = clone(EVERY[name]).set_params(nulls="propagate")
+    frame = rows().assign(id=np.arange(40))
+    frame.iloc[3, 2] = np.nan
+    engine.store(frame)
+    one.fit(frame, keep=["id"])
+    for found in (one.transform(frame), engine.features(one, keep=["id"], form="tables")[:, 1:]):
+        assert np.isnan(found[3]).all()
+        assert not np.isnan(np.delete(found, 3, axis=0)).any()
+
+
 @pytest.mark.parametrize("form", ["wide", "tables"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_missing_values_and_sparse_rows(connection, form, dtype, named):

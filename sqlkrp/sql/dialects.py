@@ -214,7 +214,11 @@ _CLICKHOUSE = Dialect(
     array_cast="CAST({array} AS Array(Nullable({type})))",
     array_item="{array}[{place}]",
     array_when="if({test}, {array}, [])",  # an array cannot be NULL: it is empty
-    collect="arrayMap(entry -> entry.2, arraySort(groupArray((feature, value))))",
+    # An array of what cannot be NULL would give 0 for an item that it does not have.
+    collect=(
+        "arrayMap(entry -> CAST(entry.2 AS Nullable(Float64)), "
+        "arraySort(groupArray((feature, value))))"
+    ),
     unpivot=Unpivot(
         query=(
             "SELECT row_id, entry.1 AS feature, entry.2 AS value FROM {source} "

@@ -233,7 +233,9 @@ class Butterflies(Projection):
         return np.repeat(chunks.sum(axis=2), self.block_size, axis=1)
 
     def apply(self, X: Array) -> Array:
-        padded = np.column_stack([X, np.zeros(len(X), dtype=X.dtype)])
+        # What holds padding only is 0, but not where a NaN marks the whole row.
+        padding = np.where(np.isnan(X).all(axis=1), np.nan, 0).astype(X.dtype)
+        padded = np.column_stack([X, padding])
         values = padded[:, self.place_column.ravel()] * self.place_sign.ravel().astype(X.dtype)
         half = 1
         while half < self.block_size:
