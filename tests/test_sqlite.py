@@ -536,3 +536,25 @@ def test_a_signal_is_heard_whenever_it_comes(stored):
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", ["true", "False"])
+def test_columns_named_as_truth_values_keep_their_names(db, stored, form, name, tmp_path):
+    frame = dyadic(5, 3, names=[name, "b", "column1"]).assign(**{f"{name} ": 1.0})
+    store(stored, frame, "truths")
+    krp = sqlkrp.KRP(2, 3, n_terms=1, coef0=0.0, gamma=1.0, random_state=0)
+    krp.fit(db.source("truths"), exclude=[f"{name} "])
+    assert db.verify(krp, "truths", form=form).rows == 5
+    assert db.verify(krp, "truths", form=form, sample=2).ok
+    names = [name, "column1", "krp_0", "krp_1", "krp_2"]
+    db.create(krp, "truths", "f", keep=[name, "column1"], form=form)
+    assert [row[1] for row in stored.execute("PRAGMA table_info(f)")] == names
+    found = stored.execute("SELECT * FROM f").fetchall()
+    assert np.allclose(np.array(found)[:, :2], frame[[name, "column1"]])
+    db.export(krp, "truths", tmp_path / "f.csv", keep=[name], form=form)
+    assert pd.read_csv(tmp_path / "f.csv").columns[0] == name
+    if form == "wide":
+        with pytest.raises(ColumnError, match=f"no views with a column named '{name}'"):
+            db.create(krp, "truths", "v", keep=[name], view=True)
+        assert "v" not in objects(stored)

@@ -118,6 +118,7 @@ class Database:
                 raise ParameterError(f"a view {why} would need side tables that stay: {instead}")
             with self._side_tables(statement):
                 count = self._session.create(full, statement.text, view=view, replace=replace)
+            self._session.restore_names(full, statement.columns, view=view)
             if view:
                 # A view that came to read itself can be created, but not read.
                 relation = self._session.relation(full)

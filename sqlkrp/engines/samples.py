@@ -76,17 +76,20 @@ def _sample_long(
     )
     _draw(session, keys, every, [long.row], count)
     chosen = quote(keys, session.dialect)
+    listed = ", ".join(quote(one, session.dialect) for one in (long.row, long.feature, long.value))
     session.create_temporary(
         name,
-        f"SELECT * FROM {query.relation} AS entries WHERE EXISTS "
+        f"SELECT {listed} FROM {query.relation} AS entries WHERE EXISTS "
         f"(SELECT 1 FROM {chosen} AS keys WHERE keys.{key} = entries.{key})",
         _WHAT,
     )
+    session.restore_names(("temp", name), (long.row, long.feature, long.value), view=False)
     return replace(long, keys=chosen)
 
 
 def _draw(session: Session, name: str, relation: str, columns: Sequence[str], count: int) -> None:
     session.create_temporary(name, _sample(session, relation, columns, count), _WHAT)
+    session.restore_names(("temp", name), columns, view=False)
 
 
 def _sample(session: Session, relation: str, columns: Sequence[str], count: int) -> str:

@@ -125,6 +125,11 @@ class Session(ABC):
     def create(self, into: TableName, select: str, *, view: bool, replace: bool) -> int | None:
         """Create a table or view from a SELECT; how many rows the table has."""
 
+    def restore_names(  # noqa: B027 - most engines take every name as it is
+        self, table: tuple[str, ...], names: Sequence[str], *, view: bool
+    ) -> None:
+        """Give what was just created columns of these names, where the engine chose others."""
+
     @abstractmethod
     def comment(self, into: TableName, text: str, *, view: bool) -> None:
         """Attach a comment to what was created."""

@@ -262,6 +262,25 @@ class SQLite(Session):
         ((count,),) = self.rows(f"SELECT COUNT(*) FROM {name}", "counting rows")
         return int(count)
 
+    def restore_names(self, table: tuple[str, ...], names: Sequence[str], *, view: bool) -> None:
+        # What a SELECT calls true or false, it takes for no name: it creates a column1 there.
+        full = quote_table(table, self.dialect)
+        with _told("a look at what was created"), self._listening():
+            found = self._declared_types(full)
+        for given, name in zip(found, names, strict=True):
+            if given == name:
+                continue
+            if view:
+                raise ColumnError(
+                    f"SQLite has no views with a column named {name!r}: create a table, or leave "
+                    "the column out"
+                )
+            self.execute(
+                f"ALTER TABLE {full} RENAME COLUMN {quote(given, self.dialect)} "
+                f"TO {quote(name, self.dialect)}",
+                f"naming the column {name!r}",
+            )
+
     def comment(self, into: TableName, text_of: str, *, view: bool) -> None:
         """SQLite has no comments; a view keeps those of its statement, which name the map."""
 
