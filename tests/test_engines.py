@@ -1,5 +1,7 @@
 """Every engine that is executed, in both forms, against the NumPy twin."""
 
+import csv
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -225,3 +227,18 @@ def test_case_twins_are_two_columns_or_refused(engine):
     engine.store(frame, "twins")
     found = np.sort(engine.features(krp, "twins", form="wide"), axis=0)
     assert np.allclose(found, np.sort(krp.transform(frame), axis=0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "postgres", "sqlite"], indirect=True)
+@pytest.mark.parametrize("end", ["\r\n", "\r", "\n"])
+def test_line_ends_in_names_and_texts_are_exported_as_they_are(engine, end, tmp_path):
+    frame = dyadic(3, 2, names=[end, f"a{end}b"]).assign(told=["x", f"x{end}y", end])
+    engine.store(frame, "ends")
+    krp = sqlkrp.KRP(2, 2, n_terms=1, coef0=0.0, gamma=1.0, random_state=0).fit([*frame][:2])
+    kept = list(frame)
+    engine.database.export(krp, "ends", tmp_path / "f.csv", keep=kept)
+    # Not in text mode, which would read each of these as a line feed.
+    with (tmp_path / "f.csv").open(newline="", encoding="utf-8") as file:
+        names, *rows = csv.reader(file)
+    assert names == [*kept, "krp_0", "krp_1"]
+    assert sorted(row[2] for row in rows) == sorted(frame["told"])

@@ -299,18 +299,27 @@ class SQLite(Session):
         count = 0
         with _told(f"writing {named}"), self._listening():
             cursor = self._send(select)
-            rows_of_text = csv.writer(file, lineterminator="\n")
-            rows_of_text.writerow([column[0] for column in cursor.description])
+            file.write(_csv_text([[column[0] for column in cursor.description]]))
             while rows := cursor.fetchmany(_ROWS_AT_ONCE):
                 if any(isinstance(value, bytes) for value in rows[0]):
                     rows = [
                         [one.hex() if isinstance(one, bytes) else one for one in row]
                         for row in rows
                     ]
-                rows_of_text.writerows(rows)
+                file.write(_csv_text(rows))
                 count += len(rows)
         file.flush()
         return count
+
+
+def _csv_text(rows: Sequence[Sequence[Any]], end: str = "\n") -> str:
+    """Rows as CSV."""
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator=end).writerows(rows)
+    if end == "\n" and "\r" in text.getvalue():
+        # Python (3.11) quotes only what ends its own lines, and readers end lines at these, too.
+        return "".join(_csv_text([row], "\r\n").removesuffix("\r\n") + "\n" for row in rows)
+    return text.getvalue()
 
 
 def _look_at_signals(heard: list[BaseException]) -> Iterator[int]:
