@@ -1,9 +1,9 @@
 -- Sparse input: find the row and the feature of each (row, feature, value) that the map knows.
--- Relations: entries, source, columns. Lists: $key, $name, $value.
+-- Relations: given, source, columns.
 SELECT
-  source.row_id,
-  columns.feature,
-  $value AS value
-FROM entries
-JOIN columns ON columns.name = $name
-JOIN source ON source.row_key = $key
+  source.row_id AS row_id,
+  columns.feature AS feature,
+  given.value AS value
+FROM given
+JOIN columns ON columns.name = given.name
+JOIN source ON source.row_key = given.row_key

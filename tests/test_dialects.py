@@ -158,7 +158,7 @@ OWN["databricks"] = OWN["spark"]
 # What this package names by itself.
 OURS = re.compile(
     r"[xhbfkps]\d*|b\d+_\d+|rest\d+|(sums|products|scaled)_\d+|row_id|row_key|feature|value|entry|"
-    r"entries|source|inputs|columns|complete|incomplete|prepared|kept_rows|directions|lengths?|"
+    r"entries|given|source|inputs|columns|complete|incomplete|prepared|kept_rows|directions|lengths?|"
     r"with_constant|with_nothing|gathered|gathered_inputs|hyperplanes?|pool|signed_values|weighted|weight|sign|components?|term|terms|"
     r"affine|place|output|constant|points?|coordinates?|filled|(affine|distances|cos|exp|sign)_\d+|"
     r"numbers|bits|score|full_key|signs_key|"

@@ -217,6 +217,55 @@ def test_hostile_names_give_the_right_answer_or_a_clear_refusal(engine, form, na
     assert engine.rows("SELECT * FROM canary") == [(1.0,)]
 
 
+# Names that statements, templates and side tables have inside.
+INNER = [
+    "row_id", "feature", "value", "complete", "k0", "k1", "x0", "x1", "h0", "p0", "b0_0", "q0",
+    "length", "lengths", "s", "source", "inputs", "columns", "entries", "entry", "given", "name",
+    "row_key", "key_table", "keys", "place", "collected", "items", "f0", "hyperplane", "sign",
+    "pool", "component", "term", "factor", "product", "point", "coordinate", "output", "constant",
+    "fill", "shift", "scale", "t",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("scaling", [None, "unit"])
+def test_the_names_inside_a_statement_do_not_meet_the_table_s(engine, form, scaling):
+    frame = dyadic(6, len(INNER), names=INNER)
+    frame.iloc[2, 3] = np.nan
+    engine.store(frame.assign(**{"the id": range(6)}), "source")
+    krp = sqlkrp.KRP(2, 3, pool="achlioptas", n_hyperplanes=9, n_terms=1, coef0=1.0, gamma=1.0)
+    krp.set_params(random_state=0, nulls="propagate", scaling=scaling).fit(frame)
+    found = engine.features(krp, "source", keep=["the id", *INNER], form=form)
+    assert np.array_equal(found[:, 1:-3], frame, equal_nan=True)
+    assert np.allclose(found[:, -3:], krp.transform(frame), rtol=1e-12, equal_nan=True)
+    if hasattr(engine, "database"):
+        assert engine.database.verify(krp, "source", form=form, sample=4).ok
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "long", [("row_id", "feature", "value"), ("k0", "row_key", "place"), ("keys", "name", "x0")]
+)
+def test_nor_those_of_sparse_input(engine, form, long):
+    frame = dyadic(8, 4, names=["0", "1", "2", "3"]).assign(**{"3": 1.0})
+    krp = sqlkrp.KRP(2, 4, pool="achlioptas", n_hyperplanes=9, n_terms=2, coef0=0.5, gamma=1.0)
+    krp.set_params(random_state=0, nulls="propagate").fit(frame)
+    engine.store(as_entries(frame).set_axis(list(long), axis=1), "source")
+    kept = [name for name in INNER if name != long[0]]
+    keys = dyadic(8, len(kept), names=kept).assign(**{long[0]: np.arange(10, 18)})
+    engine.store(keys, "inputs")
+    found = engine.features(krp, "source", long=long, rows="inputs", form=form, keep=kept)
+    assert np.array_equal(found[:, :-4], keys[[long[0], *kept]])
+    assert np.allclose(found[:, -4:], krp.transform(frame), rtol=1e-12)
+    found = engine.features(krp, "source", long=long, form=form)
+    assert np.allclose(found[:, 1:], krp.transform(frame), rtol=1e-12)
+    if hasattr(engine, "database"):
+        for rows in ("inputs", None):
+            assert engine.database.verify(
+                krp, "source", long=long, rows=rows, form=form, sample=5
+            ).ok
+
+
 def test_case_twins_are_two_columns_or_refused(engine):
     krp = sqlkrp.KRP(2, 3, n_terms=1, random_state=0).fit(["a", "A"])
     frame = dyadic(4, 2, names=["a", "A"])

@@ -110,12 +110,14 @@ def _dense_inputs(session: Session, query: Query) -> NDArray[Any]:
 
 def _sparse_inputs(session: Session, query: Query, long: LongInput) -> NDArray[Any]:
     dialect = session.dialect
-    key, feature = quote(long.row, dialect), quote(long.feature, dialect)
+    key = quote(long.row, dialect)
+    # With the relation's name, as a column may be named as one of our keys'.
+    feature, value = (f"entries.{quote(one, dialect)}" for one in (long.feature, long.value))
     name = dialect.cast.format(value=feature, type=dialect.text_type)
     ((count,),) = session.rows(f"SELECT COUNT(*) FROM {long.keys}", "reading the sample")
-    truth = long.value in (query.booleans or ())
+    double = soft_cast(value, "float64", dialect, boolean=long.value in (query.booleans or ()))
     entries = session.rows(
-        f"SELECT keys.place, {name}, {_double(session, long.value, boolean=truth)} "
+        f"SELECT keys.place, {name}, {double} "
         f"FROM {query.relation} AS entries "
         f"JOIN (SELECT ROW_NUMBER() OVER () AS place, {key} AS row_key FROM {long.keys}) AS keys "
         f"ON keys.row_key = entries.{key}",
@@ -131,10 +133,9 @@ def _sparse_inputs(session: Session, query: Query, long: LongInput) -> NDArray[A
 
 def _inputs(session: Session, query: Query) -> list[str]:
     """The input columns as doubles."""
-    prepare = query.program.prepare
+    dialect, prepare = session.dialect, query.program.prepare
     booleans = prepare.booleans if query.booleans is None else query.booleans
-    return [_double(session, name, boolean=name in booleans) for name in prepare.columns]
-
-
-def _double(session: Session, column: str, *, boolean: bool = False) -> str:
-    return soft_cast(quote(column, session.dialect), "float64", session.dialect, boolean=boolean)
+    return [
+        soft_cast(quote(name, dialect), "float64", dialect, boolean=name in booleans)
+        for name in prepare.columns
+    ]

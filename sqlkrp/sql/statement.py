@@ -198,7 +198,7 @@ def _write(query: Query, form: str, because: str, plan: Plan | None, dialect: Di
             side = {key: found for key, found in side.items() if key[0] == 0}
             gathered = gather_rows(
                 program, plan.program.prepare, query.relation, query.long, query.keep,
-                dialect, names, guard=guard, booleans=booleans,
+                dialect, names, columns, guard=guard, booleans=booleans,
             )  # fmt: skip
         select, widest = wide_select(
             plan, query.relation, kept, dialect,
@@ -206,7 +206,7 @@ def _write(query: Query, form: str, because: str, plan: Plan | None, dialect: Di
         )  # fmt: skip
     else:
         select, widest = tables_select(
-            program, query.relation, query.keep, dialect, names,
+            program, query.relation, query.keep, dialect, names, columns,
             array=array, bits=bits, guard=guard, long=query.long, booleans=booleans,
         )  # fmt: skip
     end = f"\n{dialect.settings}" if dialect.settings else ""

@@ -112,6 +112,7 @@ def tables_select(
     keep: Sequence[str],
     dialect: Dialect,
     names: Mapping[tuple[int, str], str],
+    columns: Sequence[str],
     *,
     array: str | None = None,
     bits: Sequence[str] = (),
@@ -122,7 +123,7 @@ def tables_select(
     """The SELECT of a program's outputs from ``relation`` (SQL), joining its side tables.
 
     Also returns how many entries its widest SELECT has. ``names`` are the side tables by (stage,
-    name), as SQL.
+    name), as SQL; ``columns`` are all that comes out.
     """
     if long is None:
         chain = _Chain(dialect, program.prepare.dtype, names, {relation.lower()})
@@ -145,10 +146,10 @@ def tables_select(
     final = chain.bind(
         "collect",
         {"source": chain.source, "collected": chain.current},
-        {"kept": selected, "outputs": outputs},
+        {"kept": selected, "outputs": outputs, "place": _place(columns)},
     )
-    n_numbered = 1 + len(keep) + (0 if long else len(program.prepare.columns))
-    widest = max(n_numbered, len(selected) + len(outputs), 1 + len(collected))
+    n_placed = 2 + len(keep) + (1 if long else len(program.prepare.columns))
+    widest = max(n_placed, len(selected) + len(outputs), 1 + len(collected))
     return chain.text(final), widest
 
 
@@ -156,11 +157,13 @@ def tables_select(
 class Gathered:
     """Sparse input as rows of prepared inputs, from which the wide form goes on.
 
-    Its columns are row_id, what is carried, ``complete`` (1 in rows that have features), and x0,
-    x1, ...
+    Its columns are the place of a row, what is carried, ``complete`` (1 in rows that have
+    features), and x0, x1, ...
     """
 
     relation: str
+    place: str
+    """The first column's name, which no output has."""
     n_inputs: int
     widest: int
     """Entries of its widest SELECT."""
@@ -179,6 +182,7 @@ def gather_rows(
     keep: Sequence[str],
     dialect: Dialect,
     names: Mapping[tuple[int, str], str],
+    columns: Sequence[str],
     *,
     guard: bool = True,
     booleans: Collection[str] = (),
@@ -202,12 +206,14 @@ def gather_rows(
         f"{dialect.cast.format(value=f'collected.x{i}', type=chain.type)} AS x{i}"
         for i in range(len(places))
     ]
+    place = _place(columns)
     carried = ["source.row_key AS k0", *(f"source.k{i} AS k{i + 1}" for i in range(len(keep)))]
     relations = {"source": chain.source, "collected": chain.current}
-    gathered = chain.add("gathered", "gather", relations, {"kept": carried, "inputs": inputs})
+    values: dict[str, str | Sequence[str]] = {"kept": carried, "inputs": inputs, "place": place}
+    gathered = chain.add("gathered", "gather", relations, values)
     chain.reads[gathered] += 1
     widest = 2 + len(carried) + len(inputs)
-    return Gathered(gathered, len(inputs), widest, chain)
+    return Gathered(gathered, place, len(inputs), widest, chain)
 
 
 def _sparse_chain(
@@ -344,6 +350,14 @@ def _kept(dialect: Dialect, keep: Sequence[str]) -> list[str]:
     return [f"{quote(name, dialect)} AS k{i}" for i, name in enumerate(keep)]
 
 
+def _place(columns: Sequence[str]) -> str:
+    """A name to order by that is none of these: some engines would find two of it."""
+    name, taken = "place", {column.lower() for column in columns}
+    while name in taken:
+        name += "_"
+    return name
+
+
 def _numbering(dialect: Dialect, relation: str, read: Sequence[str]) -> str:
     # With the relation's name, as some engines would take a column that is named as one of our
     # aliases for that.
@@ -391,13 +405,13 @@ def _sparse_entries(
         role: f"entries.{quote(name, dialect)}"
         for role, name in (("key", long.row), ("name", long.feature), ("value", long.value))
     }
-    name = dialect.cast.format(value=entry["name"], type=dialect.text_type)
-    value = chain.entry(entry["value"], boolean=long.value in booleans)
+    entry["name"] = dialect.cast.format(value=entry["name"], type=dialect.text_type)
+    entry["value"] = chain.entry(entry["value"], boolean=long.value in booleans)
+    given = chain.add("given", "read_entries", {"entries": relation}, entry)
     chain.current = chain.add(
         "entries",
         "match_entries",
-        {"entries": relation, "source": chain.source, "columns": chain.side[0, "columns"]},
-        {"key": entry["key"], "name": name, "value": value},
+        {"given": given, "source": chain.source, "columns": chain.side[0, "columns"]},
     )
 
 

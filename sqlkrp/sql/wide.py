@@ -95,7 +95,7 @@ def wide_select(
     select = writer.select([*kept, *outputs])
     if gathered is None:
         return select, writer.widest
-    return gathered.statement(f"{select}\nORDER BY s.row_id"), writer.widest
+    return gathered.statement(f"{select}\nORDER BY s.{gathered.place}"), writer.widest
 
 
 @dataclass
@@ -143,7 +143,7 @@ class _Writer:
     def go_on_from(self, gathered: Gathered, *, complete: bool) -> list[str]:
         """Read inputs that are prepared already; some are NULL if not all rows are ``complete``."""
         self.below = f"{gathered.relation} s"
-        self.carried = ["row_id", *self.carried]
+        self.carried = [gathered.place, *self.carried]
         self.complete = not complete
         self.levels, self.widest = 1, gathered.widest
         return [f"x{i}" for i in range(gathered.n_inputs)]
