@@ -512,6 +512,24 @@ def test_what_cannot_be_is_said(one, told):
     assert told in str(found.value)
 
 
+@pytest.mark.parametrize("degree", [20, 21])
+@pytest.mark.parametrize("kernel", ["polynomial", "linear"])
+def test_landmark_features_are_there_where_their_kernel_is_no_number(connection, kernel, degree):
+    # With one column, <x, p>^g / |p|^g is x^g up to a sign, whatever row the landmark is. The
+    # kernel itself, x^g p^g, is far below (or above) what single precision holds.
+    options = {"kernel": kernel, "degree": degree, "coef0": 0.0, "gamma": 1.0, "dtype": "float32"}
+    power = degree if kernel == "polynomial" else 1
+    for size in (0.0155, 60.0) if power > 1 else (1e-25, 1e25):
+        frame = pd.DataFrame({"x": np.array([0.9, 1.0, 1.1]) * size})
+        one = Nystroem(1, random_state=0, **options).fit(frame)
+        found = one.transform(frame)
+        assert np.allclose(np.abs(found[:, 0]), frame["x"] ** power, rtol=1e-4, atol=0)
+        store(connection, frame, "t")
+        with sqlkrp.connect(connection) as db:
+            assert db.verify(one, "t", form="wide").ok
+        connection.execute("DROP TABLE t")
+
+
 @pytest.mark.parametrize("one", [PCA(2), Nystroem(2), KGRP(2)])
 def test_maps_that_are_fitted_need_rows(connection, one):
     with pytest.raises(ParameterError, match="fitted to rows"):

@@ -25,19 +25,44 @@ _KERNELS = ("linear", "polynomial", "rbf")
 _LEAST = 1e-12
 
 
-def _kernel(kind: str, points: Array, gamma: float, coef0: float, degree: int) -> list[Stage]:
-    """The stages from a row to its kernel with each of the points."""
+def _kernel(
+    kind: str, points: Array, gamma: float, coef0: float, degree: int, size: float = 1.0
+) -> list[Stage]:
+    """The stages from a row to its kernel with each of the points, divided by size^degree."""
     count = len(points)
     places = np.arange(count, dtype="i4")
     if kind == "rbf":
         negative = Affine(count, places, np.full(count, -gamma, "f8"), np.zeros(count))
         return [Distances(points), negative, Elementwise(count, "exp")]
     if kind == "linear":
-        return [WeightedSums(points)]
-    affine = Affine(count, places, np.full(count, gamma, "f8"), np.full(count, coef0, "f8"))
+        return [WeightedSums(points.astype("float64") / size)]
+    factor, constant = (np.full(count, one / size, "f8") for one in (gamma, coef0))
+    affine = Affine(count, places, factor, constant)
     factors = np.repeat(places[:, None, None], degree, axis=2)
     power = SumOfProducts(count, factors, np.ones((count, 1), dtype="i1"))
     return [WeightedSums(points), affine, power]
+
+
+def _size(kind: str, points: Array, gamma: float, coef0: float) -> float:
+    """The largest number that is raised to the degree among the points; 1 if there is none."""
+    squares = float(np.square(points, dtype="float64").sum(axis=1).max())
+    sizes = {"linear": squares, "polynomial": gamma * squares + coef0, "rbf": 1.0}
+    return sizes[kind] or 1.0
+
+
+def _balanced(one: Nystroem | KGRP, points: Array) -> tuple[list[Stage], Array]:
+    """The stages from a row to its kernel with each point, and the kernel of the points.
+
+    Features are K(x, S) K(S, S)^(-1/2). With the size s of what is raised to the degree g, the
+    first is divided by s^(g/2), which makes it of the features' own size, and the second by s^g:
+    so each is in the range of numbers where features are.
+    """
+    size = _size(one.kernel, points, one.gamma, one.coef0)
+    kind = one.kernel, points, one.gamma, one.coef0, one.degree
+    stages = _kernel(*kind, math.sqrt(size))
+    if not np.isfinite(_applied(stages, points)).all():
+        raise OverflowError("features of the landmarks are no numbers")
+    return stages, _applied(_kernel(*kind, size), points)
 
 
 def _applied(stages: list[Stage], rows: Array) -> Array:
@@ -120,8 +145,7 @@ class Nystroem(Map):
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         points = inputs.rows(self.n_components, rng)
-        stages = _kernel(self.kernel, points, self.gamma, self.coef0, self.degree)
-        kernel = _applied(stages, points)
+        stages, kernel = _balanced(self, points)
         root = _inverse_root(kernel, np.trace(kernel), inputs.prepare.dtype)
         return [*stages, WeightedSums(root)]
 
@@ -188,8 +212,7 @@ class KGRP(Map):
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         points = inputs.rows(self.n_landmarks, rng)
         p, k = len(points), self.n_components
-        stages = _kernel(self.kernel, points, self.gamma, self.coef0, self.degree)
-        kernel = _applied(stages, points)
+        stages, kernel = _balanced(self, points)
         centre = np.eye(p) - 1 / p
         t = self.n_marked
         marks = np.zeros((p, k))
@@ -199,6 +222,6 @@ class KGRP(Map):
         root = _inverse_root(centre @ kernel @ centre, np.trace(kernel), inputs.prepare.dtype)
         directions = spread * root
         weights = (centre @ directions @ marks / math.sqrt(k)).T
-        constant = -weights @ kernel.mean(axis=0)
+        constant = -weights @ _applied(stages, points).mean(axis=0)
         places = np.arange(k, dtype="i4")
         return [*stages, WeightedSums(weights), Affine(k, places, np.ones(k), constant)]
