@@ -8,6 +8,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pandas as pd
+import pyarrow.parquet
 import pytest
 from support import dyadic, flipped_query, read_table, store
 
@@ -183,6 +184,24 @@ def test_export_writes_the_features_in_order(db, krp, connection, tmp_path, suff
     )
     assert [one.name for one in tmp_path.iterdir()] == [path.name]
     assert objects(connection) == ["t"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_other_readers_read_arrays_with_rows_that_have_none(db, connection, tmp_path, form):
+    frame = dyadic(12, 3).assign(id=range(12))
+    frame.iloc[3, 1] = np.nan
+    store(connection, frame, "some_rows")
+    pair = "CAST(CASE WHEN id <> 5 THEN [[id], [1]] END AS INTEGER[1][2])"
+    connection.execute(f"CREATE TABLE kept AS SELECT *, {pair} AS pair FROM some_rows")
+    krp = sqlkrp.KRP(2, 64, n_terms=1, coef0=0.0, gamma=1.0, nulls="propagate", random_state=0)
+    expected = krp.fit(["c0", "c1", "c2"]).transform(frame)
+    path = tmp_path / "f.parquet"
+    db.export(krp, "kept", path, keep=["pair", "id"], output="array", form=form)
+    found = pyarrow.parquet.read_table(path).to_pydict()
+    assert found["id"] == list(range(12))
+    assert found["pair"] == [None if i == 5 else [[i], [1]] for i in range(12)]
+    assert found["krp"].pop(3) is None
+    assert np.allclose(found["krp"], np.delete(expected, 3, axis=0), rtol=1e-12)
 
 
 def test_export_refuses_what_it_cannot_write(db, krp, tmp_path):

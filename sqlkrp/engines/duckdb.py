@@ -31,6 +31,7 @@ from sqlkrp.stages import Table
 __all__ = ["DuckDB", "RelationSource", "write_tables"]
 
 _NUMBERS = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|BIGNUM|DECIMAL\(.*\)")
+_ARRAY = re.compile(r"([A-Z][A-Z0-9_ ]*(?:\(\d+,\d+\))?)((?:\[\d*\])*\[\d+\](?:\[\d*\])*)")
 _COPY_OPTIONS = {
     ".csv": "FORMAT csv, HEADER",
     ".csv.gz": "FORMAT csv, HEADER, COMPRESSION gzip",
@@ -302,9 +303,26 @@ class DuckDB(Session):
             yield self._copy_to_stdout
             return
         target = Path(path)
-        options = _COPY_OPTIONS[_suffix(target, _COPY_OPTIONS)]
+        suffix = _suffix(target, _COPY_OPTIONS)
+        options = _COPY_OPTIONS[suffix]
         with write_whole(target, replace=replace) as part:
-            yield lambda select: self._copy(select, part, options, str(target))
+            if suffix == ".parquet":
+                yield lambda select: self._copy(self._in_lists(select), part, options, str(target))
+            else:
+                yield lambda select: self._copy(select, part, options, str(target))
+
+    def _in_lists(self, select: str) -> str:
+        """A SELECT with a list in place of each array of a fixed size."""
+        # Where such an array is NULL, DuckDB writes entries for its items all the same. Some read
+        # over them; pyarrow refuses the file. Lists are the same type in Parquet.
+        casts = []
+        described = f"DESCRIBE SELECT * FROM (\n{select}\n)"
+        for name, kind, *_ in self.rows(described, "the features"):
+            if found := _ARRAY.fullmatch(kind):
+                column, depth = quote(name, self.dialect), found[2].count("[")
+                casts.append(f"CAST({column} AS {found[1]}{'[]' * depth}) AS {column}")
+        replaced = f"SELECT * REPLACE ({', '.join(casts)}) FROM (\n{select}\n)"
+        return replaced if casts else select
 
     def _copy(self, select: str, path: Path, options: str, named: str) -> int:
         self.execute(
