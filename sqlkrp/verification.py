@@ -100,4 +100,5 @@ def compare(
 
 def _share(errors: Array, largest: Array) -> Array:
     infinite = np.where(errors > 0, np.inf, 0.0)
-    return np.divide(errors, largest, out=infinite, where=largest > 0)
+    with np.errstate(over="ignore"):
+        return np.divide(errors, largest, out=infinite, where=largest > 0)

@@ -634,6 +634,8 @@ def test_scores_of_a_selection_are_of_its_features(connection):
         SphericalRandomFeatures(a=1e200),
         RandomFourier(gamma=1e200),
         Nystroem(3, kernel="polynomial", degree=1000, gamma=10.0),
+        Nystroem(3, kernel="polynomial", gamma=1e308),
+        KGRP(3, n_landmarks=9, n_marked=2, degree=3, gamma=1e30, dtype="float32"),
         ComplexKRP(4, 4, coef0=1e300, gamma=1e-300),
     ],
     ids=lambda one: type(one).__name__,

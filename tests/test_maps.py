@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from support import dyadic
+from support import dyadic, store
 
 import sqlkrp
 from sqlkrp.errors import ColumnError, NotFittedError, ParameterError
@@ -103,6 +103,29 @@ def test_statistics_need_data_and_values():
             sqlkrp.KRP(2, 3, **parameters).fit(pd.DataFrame({"a": [1.0], "b": [np.nan]}))
     with pytest.raises(ColumnError, match="too large or too small for float64"):
         sqlkrp.KRP(2, 3, scaling="standard").fit(pd.DataFrame({"a": [1e308, -1e308, 1e308]}))
+
+
+@pytest.mark.parametrize("parameters", [{"scaling": "standard"}, {"nulls": "mean"}])
+def test_a_value_that_the_dtype_does_not_hold_is_named(parameters):
+    # One row has no spread that could be too large.
+    krp = sqlkrp.KRP(2, 3, dtype="float32", coef0=0.0, gamma=1.0).set_params(**parameters)
+    message = "column 'b' holds values from 1e\\+39 to 1e\\+39, .* float32: rescale it in a view"
+    with pytest.raises(ColumnError, match=message):
+        krp.fit(pd.DataFrame({"a": [1.0], "b": [1e39]}))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("pool", ["achlioptas", "hadamard", "gaussian"])
+def test_what_leaves_the_range_of_numbers_leaves_it_without_warnings(connection, dtype, pool):
+    # A warning is an error in these tests. NumPy gives infinities and NaN, as the engine does.
+    frame = pd.DataFrame(np.tile([[1.0], [-1.0], [0.5]], (1, 4)) * float(np.finfo(dtype).max))
+    frame = frame.set_axis(list("abcd"), axis=1)
+    krp = sqlkrp.KRP(3, 4, n_terms=2, pool=pool, block_size=4, coef0=1.0, gamma=1.0, dtype=dtype)
+    found = krp.set_params(random_state=0).fit(frame).transform(frame)
+    assert not np.isfinite(found).all()
+    store(connection, frame)
+    with sqlkrp.connect(connection) as db:
+        assert db.verify(krp, "t", form="wide").rows == 3
 
 
 def test_before_fit_everything_says_so():

@@ -85,8 +85,7 @@ def _warn_of_range(session: Session, program: Program, largest: float | None) ->
     limits = np.finfo(prepare.dtype)
     # A sum whose terms cancel leaves a rounding error of them.
     sizes = np.array([[largest], [largest * float(limits.eps)]])
-    with np.errstate(over="ignore"):
-        high, low = program.magnitude(np.repeat(sizes, prepare.n_inputs, axis=1)).tolist()
+    high, low = program.magnitude(np.repeat(sizes, prepare.n_inputs, axis=1)).tolist()
     if high > float(limits.max) or low < float(limits.smallest_subnormal):
         how = "large" if high > float(limits.max) else "small"
         warnings.warn(

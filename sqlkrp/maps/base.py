@@ -188,6 +188,7 @@ class Map:
         try:
             with np.errstate(all="ignore"):
                 stages = self.draw(Inputs(prepare, described), generator(seed))
+                _require_range(stages, dtype)
         except (ArithmeticError, np.linalg.LinAlgError, MapFileError) as bad:
             raise ParameterError(
                 f"this {type(self).__name__} leaves the range of numbers ({bad}): use parameters "
@@ -464,14 +465,25 @@ def _require_values(columns: Sequence[str], moments: Statistics, dtype: str) -> 
     with np.errstate(over="ignore"):
         spread = moments.max - moments.min
     smallest, largest = np.finfo(dtype).tiny, np.finfo(dtype).max
+    reach = np.maximum(np.abs(moments.min), np.abs(moments.max))
     fits = np.isfinite(moments.mean) & np.isfinite(moments.std) & (spread < largest)
+    fits &= reach < largest  # else what is rounded to the dtype may be infinite
     fits &= (moments.std > smallest) | (spread == 0)
     if not fits.all():
-        name = columns[int(np.flatnonzero(~fits)[0])]
+        worst = int(np.flatnonzero(~fits)[0])
+        low, high = moments.min[worst], moments.max[worst]
         raise ColumnError(
-            f"the range of column {name!r} is too large or too small for {dtype}: "
-            "rescale it in a view first"
+            f"column {columns[worst]!r} holds values from {low:.4g} to {high:.4g}, which is too "
+            f"large or too small for {dtype}: rescale it in a view first, or exclude it"
         )
+
+
+def _require_range(stages: Sequence[Stage], dtype: str) -> None:
+    """Raise OverflowError if a number that was drawn is infinite in the dtype."""
+    for stage in stages:
+        for numbers in map(np.asarray, vars(stage).values()):
+            if numbers.dtype.kind == "f" and np.isinf(numbers.astype(dtype)).any():
+                raise OverflowError(f"a number of it is too large for {dtype}")
 
 
 def _inverse(moments: Statistics, spread: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -60,7 +60,7 @@ def _balanced(one: Nystroem | KGRP, points: Array) -> tuple[list[Stage], Array]:
     size = _size(one.kernel, points, one.gamma, one.coef0)
     kind = one.kernel, points, one.gamma, one.coef0, one.degree
     stages = _kernel(*kind, math.sqrt(size))
-    if not np.isfinite(_applied(stages, points)).all():
+    if not math.isfinite(size) or not np.isfinite(_applied(stages, points)).all():
         raise OverflowError("features of the landmarks are no numbers")
     return stages, _applied(_kernel(*kind, size), points)
 

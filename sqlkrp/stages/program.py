@@ -54,11 +54,13 @@ class Program:
         out = np.empty((len(prepared), len(self.names)), dtype=prepared.dtype)
         widest = max(stage.n_outputs for stage in self.stages)
         slab = max(1, base.SLAB_VALUES // max(1, widest))
-        for first in range(0, len(prepared), slab):
-            values = prepared[first : first + slab]
-            for stage in self.stages[1:]:
-                values = stage.apply(values)
-            out[first : first + slab] = values
+        # What leaves the range of numbers is infinite or NaN, in the engines as well as here.
+        with np.errstate(all="ignore"):
+            for first in range(0, len(prepared), slab):
+                values = prepared[first : first + slab]
+                for stage in self.stages[1:]:
+                    values = stage.apply(values)
+                out[first : first + slab] = values
         return out
 
     def rounding(self, X: Array, eps: float) -> Array:
@@ -74,8 +76,9 @@ class Program:
         """A bound on the terms that each row's outputs are sums of."""
         prepared = np.abs(self.prepare.apply(X).astype("float64"))
         largest: Array = np.nan_to_num(prepared).max(axis=1, initial=0.0)
-        for stage in self.stages[1:]:
-            largest = stage.magnitude(largest)
+        with np.errstate(all="ignore"):
+            for stage in self.stages[1:]:
+                largest = stage.magnitude(largest)
         return largest
 
     def only(self, outputs: Array | None = None, *, every_column: bool = False) -> Program:

@@ -406,11 +406,10 @@ class Distances(Stage):
 
     def apply(self, X: Array) -> Array:
         out = np.empty((len(X), self.n_outputs), dtype=X.dtype)
-        with np.errstate(over="ignore", invalid="ignore"):
-            for i, point in enumerate(self.points.astype(X.dtype)):
-                read = ~np.isnan(point)
-                difference = X[:, read] - point[read]
-                out[:, i] = np.einsum("ij,ij->i", difference, difference)
+        for i, point in enumerate(self.points.astype(X.dtype)):
+            read = ~np.isnan(point)
+            difference = X[:, read] - point[read]
+            out[:, i] = np.einsum("ij,ij->i", difference, difference)
         return out
 
     def tables(self) -> dict[str, Table]:

@@ -67,9 +67,8 @@ class SumOfProducts(Stage):
 
     def magnitude(self, largest: Array) -> Array:
         _, terms, degree = self.factors.shape
-        with np.errstate(over="ignore"):
-            base = np.maximum(largest, 1) if self.is_ragged else largest
-            bound: Array = terms * base**degree
+        base = np.maximum(largest, 1) if self.is_ragged else largest
+        bound: Array = terms * base**degree
         return bound
 
     def rounding(self, X: Array, errors: Array, eps: float) -> Array:
@@ -90,14 +89,13 @@ class SumOfProducts(Stage):
 
     def apply(self, X: Array) -> Array:
         total = np.zeros((len(X), self.n_outputs), dtype=X.dtype)
-        with np.errstate(over="ignore", invalid="ignore"):
-            for term in range(self.factors.shape[1]):
-                product = X[:, self.factors[:, term, 0]]
-                for factor in range(1, self.factors.shape[2]):
-                    place = self.factors[:, term, factor]
-                    there = place >= 0
-                    product[:, there] = product[:, there] * X[:, place[there]]
-                total += product * self.sign[:, term].astype(X.dtype)
+        for term in range(self.factors.shape[1]):
+            product = X[:, self.factors[:, term, 0]]
+            for factor in range(1, self.factors.shape[2]):
+                place = self.factors[:, term, factor]
+                there = place >= 0
+                product[:, there] = product[:, there] * X[:, place[there]]
+            total += product * self.sign[:, term].astype(X.dtype)
         return total
 
     def tables(self) -> dict[str, Table]:
@@ -170,8 +168,7 @@ class Scale(Stage):
         return Scale(len(inputs), self.constant)
 
     def apply(self, X: Array) -> Array:
-        with np.errstate(over="ignore", invalid="ignore"):
-            scaled: Array = X * np.asarray(self.constant, dtype=X.dtype)
+        scaled: Array = X * np.asarray(self.constant, dtype=X.dtype)
         return scaled
 
     def beside(self, others: Sequence[Stage], *, shared: bool) -> Stage:
@@ -225,9 +222,8 @@ class Affine(Stage):
 
     def apply(self, X: Array) -> Array:
         values = X[:, self.place]
-        with np.errstate(over="ignore", invalid="ignore"):
-            values *= self.factor.astype(X.dtype)
-            values += self.constant.astype(X.dtype)
+        values *= self.factor.astype(X.dtype)
+        values += self.constant.astype(X.dtype)
         return values
 
     def tables(self) -> dict[str, Table]:
@@ -307,8 +303,7 @@ class Elementwise(Stage):
         return found
 
     def apply(self, X: Array) -> Array:
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            values: Array = _FUNCTIONS[self.function](X)
+        values: Array = _FUNCTIONS[self.function](X)
         return values
 
     def only(self, outputs: Array) -> tuple[Stage, Array, Array]:
