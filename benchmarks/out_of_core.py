@@ -33,7 +33,8 @@ def section(quick: bool) -> list[str]:
 def main() -> None:
     """Make the table, or compute its features."""
     rows, folder, what = int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-    with sqlkrp.connect(folder / "rows.duckdb", memory_limit="1GB") as database:
+    path, create = folder / "rows.duckdb", what == "make"
+    with sqlkrp.connect(path, create=create, memory_limit="1GB") as database:
         if what == "make":
             columns = ", ".join(f"hash(i, {j}) / 2.0 ** 64 - 0.5 AS c{j}" for j in range(64))
             database.connection.execute(

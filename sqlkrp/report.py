@@ -178,6 +178,8 @@ def left_out_text(left_out: dict[str, str]) -> str:
 
 def verification_lines(result: Verification, *, every: bool) -> list[str]:
     """The errors of a verification: the worst features, or all, and the verdict."""
+    if not result.rows:
+        return ["nothing was compared: there are no rows to compare; verify a table that has some"]
     count = len(result.names) if every else min(_SHOWN_FEATURES, len(result.names))
     width = max(len(name) for name in result.names)
     lines = [f"{'feature':<{width}}  largest absolute error  largest relative error"]

@@ -35,8 +35,8 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """Whether every feature is within tolerance."""
-        return not self.wrong
+        """Whether there were rows to compare, and every feature is within tolerance."""
+        return self.rows > 0 and not self.wrong
 
     @property
     def wrong(self) -> list[str]:

@@ -300,6 +300,14 @@ def test_verify_exits_1_when_the_engine_is_wrong(warehouse, tmp_path, monkeypatc
     assert "NOT equal: " in capsys.readouterr().out
 
 
+def test_verify_of_no_rows_says_so_and_fails(run_cli, warehouse, drawn):
+    with duckdb.connect(str(warehouse)) as connection:
+        connection.execute("DELETE FROM t")
+    done = run_cli("verify", "m.json", "--db", "w.duckdb", "--table", "t", code=1)
+    assert done.stdout.startswith("nothing was compared: there are no rows")
+    assert "equal" not in done.stdout
+
+
 def test_inspect_tells_all(run_cli, drawn):
     krp = sqlkrp.load(drawn)
     done = run_cli("inspect", "m.json")

@@ -16,6 +16,7 @@ import sqlkrp
 from sqlkrp.errors import (
     ColumnError,
     EngineError,
+    NotFittedError,
     ParameterError,
     TargetExistsError,
 )
@@ -279,7 +280,8 @@ def test_an_interrupt_ends_the_statement_at_once(db, krp, connection):
 
 
 def test_connect_takes_files_connections_and_nothing_else(tmp_path):
-    with sqlkrp.connect(tmp_path / "x.duckdb", threads=1, memory_limit="1GB") as db:
+    options = {"threads": 1, "memory_limit": "1GB"}
+    with sqlkrp.connect(tmp_path / "x.duckdb", create=True, **options) as db:
         db.connection.execute("CREATE TABLE t AS SELECT 1 AS a")
         settings = db.connection.execute(
             "SELECT current_setting('threads'), current_setting('memory_limit')"
@@ -405,3 +407,46 @@ def test_what_is_no_table_is_said_in_one_line(db, krp):
     closed.close()
     with pytest.raises(EngineError):
         sqlkrp.connect(closed).source("t")
+
+
+@pytest.mark.parametrize("name", ["typo.duckdb", "typo.sqlite", "no folder/typo.db"])
+def test_a_path_that_is_not_there_is_a_database_only_on_request(tmp_path, name):
+    path = tmp_path / name
+    with pytest.raises(ParameterError, match=r"no database '.*typo.*create=True for a new one"):
+        sqlkrp.connect(path)
+    assert list(tmp_path.iterdir()) == []
+    path.parent.mkdir(exist_ok=True)
+    with sqlkrp.connect(path, create=True) as db:
+        db.connection.execute("CREATE TABLE t AS SELECT 1 AS a")
+    for create in (False, True):  # what is there stays as it is
+        with sqlkrp.connect(str(path), create=create) as db:
+            assert db.connection.execute("SELECT a FROM t").fetchall() == [(1,)]
+    with sqlkrp.connect(":memory:") as db:
+        assert db.connection.execute("SHOW TABLES").fetchall() == []
+
+
+@pytest.mark.parametrize("form", ["wide", "tables"])
+def test_no_rows_are_not_verified(db, krp, connection, form):
+    connection.execute("CREATE TABLE empty AS FROM t LIMIT 0")
+    result = db.verify(krp, "empty", form=form)
+    assert (result.rows, result.ok, result.wrong) == (0, False, [])
+
+
+def test_only_maps_compute_features(db, krp, tmp_path):
+    calls = (
+        lambda one: db.create(one, "t", "f"),
+        lambda one: db.export(one, "t", tmp_path / "f.csv"),
+        lambda one: db.relation(one, "t"),
+        lambda one: db.verify(one, "t"),
+    )
+    for call in calls:
+        for one in ("m.json", None, sqlkrp.KRP, pd.DataFrame(), krp.program_):
+            with pytest.raises(
+                ParameterError, match="^fitted is of type .*, not a map: give"
+            ) as no:
+                call(one)
+            assert "not a map: give one" in str(no.value)
+            assert "\n" not in str(no.value)
+        with pytest.raises(NotFittedError, match="call fit first"):
+            call(sqlkrp.KRP(2, 3))
+    assert list(tmp_path.iterdir()) == []

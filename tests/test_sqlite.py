@@ -270,7 +270,7 @@ def test_files_are_known_by_what_they_hold(path, tmp_path, krp):
         assert db.verify(krp, "t", form="tables").ok
         with pytest.raises(EngineError, match="readonly"):
             db.create(krp, "t", "f")
-    with sqlkrp.connect(tmp_path / "new.sqlite") as db:
+    with sqlkrp.connect(tmp_path / "new.sqlite", create=True) as db:
         assert isinstance(db.connection, sqlite3.Connection)
     with pytest.raises(ParameterError, match="SQLite has neither"):
         sqlkrp.connect(path, threads=2)

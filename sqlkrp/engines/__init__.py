@@ -57,11 +57,14 @@ _POSTGRES = _Engine(
     schemes=("postgresql://", "postgres://"),
 )
 _ENGINES = (_DUCKDB, _SQLITE, _POSTGRES)
+# What DuckDB calls a database that is no file; a name may follow.
+_IN_MEMORY = ":memory:"
 
 
 def connect(
     target: Any = None,
     *,
+    create: bool = False,
     read_only: bool = False,
     memory_limit: str | None = None,
     threads: int | None = None,
@@ -70,12 +73,18 @@ def connect(
 
     ``target`` is the path of a DuckDB or SQLite file, a URL ``postgresql://...``, None for an
     empty DuckDB database in memory, or an open connection of one of these (duckdb, sqlite3,
-    psycopg). Nothing is created in it until ``create`` is called. ``memory_limit`` and ``threads``
-    are DuckDB's. (Two things are not put back: a sqlite3 connection's progress handler, and what a
-    DuckDB connection had pending.)
+    psycopg). A path that is not there is an error, or with ``create=True`` a new database.
+    Nothing is created in it until :meth:`Database.create` is called. ``memory_limit`` and
+    ``threads`` are DuckDB's. (Two things are not put back: a sqlite3 connection's progress
+    handler, and what a DuckDB connection had pending.)
     """
     if target is None or isinstance(target, (str, os.PathLike)):
         session = _session_class(_engine_of(target))
+        if target is not None and not create and not is_there(os.fspath(target)):
+            raise ParameterError(
+                f"there is no database {without_password(os.fspath(target))!r}: give the path of a "
+                "DuckDB or SQLite file, a URL postgresql://..., or create=True for a new one"
+            )
         return Database(
             session.open(target, read_only=read_only, memory_limit=memory_limit, threads=threads)
         )
@@ -104,7 +113,7 @@ def is_database(target: str) -> bool:
 
 def is_there(target: str) -> bool:
     """Whether a database is there to be opened; of a server, only connecting tells."""
-    return _is_url(target) or os.path.exists(target)
+    return _is_url(target) or target.startswith(_IN_MEMORY) or os.path.exists(target)
 
 
 def without_password(target: str) -> str:

@@ -19,7 +19,7 @@ from sqlkrp.engines.samples import computed_in_place, sampled
 from sqlkrp.engines.session import Session, TableOrFile
 from sqlkrp.errors import LimitError, ParameterError, TargetExistsError
 from sqlkrp.files import require_other_file
-from sqlkrp.maps.base import name_list, real, whole
+from sqlkrp.maps.base import name_list, real, require_map, whole
 from sqlkrp.maps.source import BOOLEAN, Source
 from sqlkrp.sql.names import TableName
 from sqlkrp.sql.preflight import require
@@ -255,6 +255,7 @@ class Database:
         rows: TableOrFile | None,
     ) -> tuple[Input, Query]:
         """The source, and the query of a map over it, after a look at the source's columns."""
+        require_map("fitted", fitted)
         data = read_input(self._session, table, long, rows)
         kept = tuple(dict.fromkeys(name_list("keep", keep)))
         check_columns(self._session, fitted.program.prepare, data, kept)

@@ -409,6 +409,13 @@ def real(name: str, value: Any, *, at_least: float, above: bool = False) -> floa
     return float(value)
 
 
+def require_map(name: str, value: Any) -> None:
+    """Raise ParameterError unless this is a map; whether it is fitted, it says itself."""
+    if not isinstance(value, Map):
+        kind = type(value).__name__
+        raise ParameterError(f"{name} is of type {kind}, not a map: give one, such as KRP(2, 100)")
+
+
 def _listed(allowed: Sequence[Any]) -> str:
     return ", ".join(repr(one) for one in allowed)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sqlkrp.errors import ParameterError
-from sqlkrp.maps.base import Map, whole
+from sqlkrp.maps.base import Map, require_map, whole
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import Affine, Stage, SumOfProducts
 
@@ -70,7 +70,7 @@ class Ensemble(Map):
         return self.map.dtype
 
     def check_common(self) -> None:
-        _require_map("map", self.map)
+        require_map("map", self.map)
         whole("n_members", self.n_members, at_least=1, at_most=_MOST_MEMBERS)
         self.map.check_common()
 
@@ -147,7 +147,7 @@ class Chain(Map):
         if not isinstance(self.maps, (list, tuple)) or not self.maps:
             raise ParameterError(f"maps={self.maps!r} is not allowed: give a list of maps")
         for one in self.maps:
-            _require_map("a map", one)
+            require_map("a map", one)
             one.check_common()
 
     def check(self) -> None:
@@ -197,9 +197,3 @@ def _prepared(one: Map, inputs: Inputs) -> list[Stage]:
 
 def _plus(count: int) -> Any:
     return np.ones((count, 1), dtype="i1")
-
-
-def _require_map(name: str, value: Any) -> None:
-    if not isinstance(value, Map):
-        kind = type(value).__name__
-        raise ParameterError(f"{name} is of type {kind}, not a map: give one, such as KRP(2, 100)")
