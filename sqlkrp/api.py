@@ -6,7 +6,7 @@ import contextlib
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sqlkrp import maps
+from sqlkrp.display import html_table
 from sqlkrp.errors import MapFileError, ParameterError
 from sqlkrp.files import write_folder, write_whole
 from sqlkrp.mapfile import digest, dumps, loads
@@ -73,6 +74,20 @@ class FeatureMap(maps.Map):
         return super().fit(source, y, **options)
 
     fit.__doc__ = maps.Map.fit.__doc__
+
+    def _repr_html_(self) -> str:
+        if not self.__sklearn_is_fitted__():
+            return html_table(_title(self, self.get_params(deep=False)), {"fitted": False})
+        prepare, names = self.program.prepare, self.program.names
+        rows = {
+            "features": _ends(names),
+            "columns": _ends(prepare.columns),
+            "left out": len(self.left_out_),
+            "computed as": prepare.dtype,
+            "seed": str(self.seed_),
+            "digest": self.digest_[:12],
+        }
+        return html_table(self.title, rows)
 
     @property
     def digest_(self) -> str:
@@ -280,6 +295,11 @@ class FeatureMap(maps.Map):
                 head += "-- Generated, and never executed there by sqlkrp's tests.\n"
             (part / "load.sql").write_text(head + "\n".join(load) + "\n", encoding="utf-8")
         return sorted(target.iterdir())
+
+
+def _ends(names: Sequence[str]) -> str:
+    """How many names there are, and the first and the last of them."""
+    return f"{len(names):,}: {' ... '.join(dict.fromkeys((names[0], names[-1])))}"
 
 
 def _title(one: maps.Map, parameters: Mapping[str, Any]) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sqlkrp.display import Shown
 from sqlkrp.stages import Array, Program
 
 __all__ = ["Verification", "compare"]
@@ -19,19 +21,40 @@ _ROUNDINGS = 4
 _ROWS_AT_ONCE = 100
 
 
-@dataclass(frozen=True, eq=False)
-class Verification:
+# Features in its table: the worst ones.
+_SHOWN = 5
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Verification(Shown):
     """The largest errors of each feature over the compared rows."""
 
-    names: tuple[str, ...] = field(repr=False)
+    names: tuple[str, ...]
     rows: int
     form: str
     tolerance: float
-    absolute: NDArray[np.float64] = field(repr=False)
-    relative: NDArray[np.float64] = field(repr=False)
+    absolute: NDArray[np.float64]
+    relative: NDArray[np.float64]
     """Absolute error as a share of the feature's largest absolute value."""
-    unexplained: NDArray[np.float64] = field(repr=False)
+    unexplained: NDArray[np.float64]
     """The same where the error is more than rounding explains (with a given tolerance: all)."""
+
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "ok": self.ok,
+            "rows": self.rows,
+            "features": len(self.names),
+            "wrong": len(self.wrong),
+            "form": self.form,
+            "tolerance": self.tolerance,
+        }
+
+    def _rows(self) -> dict[str, Any]:
+        worst = {
+            f"relative error of {name}": f"{relative:.3g}"
+            for name, _, relative in self.worst(_SHOWN)
+        }
+        return {**self._facts(), **worst}
 
     @property
     def ok(self) -> bool:

@@ -442,7 +442,7 @@ def test_only_maps_compute_features(db, krp, tmp_path):
     for call in calls:
         for one in ("m.json", None, sqlkrp.KRP, pd.DataFrame(), krp.program_):
             with pytest.raises(
-                ParameterError, match="^fitted is of type .*, not a map: give"
+                ParameterError, match=r"^fitted is of type .*, not a map: give"
             ) as no:
                 call(one)
             assert "not a map: give one" in str(no.value)

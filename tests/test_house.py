@@ -19,7 +19,7 @@ PACKAGE = ROOT / "sqlkrp"
 
 # A room may import the rooms before it, never one after it.
 ORDER = [
-    "errors", "version", "files", "pools", "stages", "maps", "mapfile", "sql", "api",
+    "errors", "version", "display", "files", "pools", "stages", "maps", "mapfile", "sql", "api",
     "verification", "engines", "report", "arguments", "cli", "__main__",
 ]  # fmt: skip
 # What is public sits above the engines, but a map must be able to take a DuckDB relation.

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from sqlkrp.display import Shown
 from sqlkrp.engines.checks import check_columns, check_values
 from sqlkrp.engines.inputs import Input, Long, TableSource, read_input
 from sqlkrp.engines.samples import computed_in_place, sampled
@@ -52,21 +53,28 @@ class Fitted(Protocol):
         """A statement to write over a relation that is SQL already."""
 
 
-@dataclass(frozen=True)
-class Run:
+@dataclass(frozen=True, repr=False)
+class Run(Shown):
     """What a run did."""
 
     statement: Statement
     rows: int | None
     """Rows written; None for a view, which has none of its own."""
 
+    def _facts(self) -> dict[str, Any]:
+        return {"rows": self.rows, **self.statement._facts()}
 
-class Database:
+
+class Database(Shown):
     """A database that computes features where the data lives."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._kept: list[str] = []
+
+    def _facts(self) -> dict[str, Any]:
+        # Not where it is: a URL may hold a password.
+        return {"engine": self._session.dialect.name}
 
     @property
     def connection(self) -> Any:

@@ -9,9 +9,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
+from sqlkrp.display import Shown
 from sqlkrp.errors import ParameterError
 from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.sharing import (
@@ -39,8 +41,8 @@ _ROWS = 100_000
 _PAIRS_SAVE = 0.25
 
 
-@dataclass(frozen=True, eq=False)
-class Way:
+@dataclass(frozen=True, eq=False, repr=False)
+class Way(Shown):
     """One way to compute the signed sums of a stage, worked out when it is looked at."""
 
     plan: str
@@ -49,6 +51,9 @@ class Way:
     """Seconds that it takes in any case, known without working it out."""
     _work_out: Callable[[], Circuit]
     _cost: Callable[[Circuit], float]
+
+    def _facts(self) -> dict[str, Any]:
+        return {"name": self.name}  # what it costs is worked out only when it is asked for
 
     @cached_property
     def circuit(self) -> Circuit:
@@ -61,8 +66,8 @@ class Way:
         return self._cost(self.circuit)
 
 
-@dataclass(frozen=True, eq=False)
-class Plan:
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan(Shown):
     """A program without what its outputs do not need, and the way chosen for each stage."""
 
     program: Program
@@ -71,6 +76,10 @@ class Plan:
     chosen: dict[int, Way]
     pairs: dict[int, Pairs]
     """Products that are computed once, by the position of their stage."""
+
+    def _facts(self) -> dict[str, Any]:
+        sums = [way.name for way in self.chosen.values()]
+        return {"additions": self.additions, "products": self.products, "sums": sums}
 
     @cached_property
     def additions(self) -> int:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from sqlkrp.display import Shown
 from sqlkrp.errors import LimitError, ParameterError
 from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.names import quote, require_distinct
@@ -62,8 +64,8 @@ class Query:
     """Whether the statement itself stops at a missing value under ``nulls="error"``."""
 
 
-@dataclass(frozen=True)
-class Statement:
+@dataclass(frozen=True, repr=False)
+class Statement(Shown):
     """A SELECT, and the side tables it joins (full name to columns; none in the wide form)."""
 
     text: str
@@ -78,6 +80,14 @@ class Statement:
     checks: list[Check]
     """Its sizes, against what the engine takes."""
     side_tables: dict[str, Table] = field(default_factory=dict)
+
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "columns": len(self.columns),
+            "form": self.form,
+            "bytes": len(self.text.encode()),
+            "side_tables": len(self.side_tables),
+        }
 
     def fits(self) -> bool:
         """Whether the engine takes it."""
@@ -107,8 +117,8 @@ def draft(query: Query, dialect: Dialect) -> Statement:
     return statement
 
 
-@dataclass(frozen=True)
-class Preflight:
+@dataclass(frozen=True, repr=False)
+class Preflight(Shown):
     """What a statement would be, before anything is shown or run."""
 
     dialect: Dialect
@@ -119,6 +129,23 @@ class Preflight:
     """The statement's sizes."""
     table_checks: list[Check]
     """Those of a table of its rows."""
+
+    def _facts(self) -> dict[str, Any]:
+        problems, table_problems = len(self.problems), len(self.table_problems)
+        return {
+            "dialect": self.dialect.name,
+            "form": self.form,
+            "problems": problems,
+            "table_problems": table_problems,
+        }
+
+    def _rows(self) -> dict[str, Any]:
+        sizes = {
+            check.what: f"{check.found:,}"
+            + ("" if check.limit is None else f" of at most {check.limit:,}")
+            for check in (*self.checks, *self.table_checks)
+        }
+        return {**self._facts(), **sizes}
 
     @property
     def problems(self) -> list[str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from sqlkrp.display import Shown
 from sqlkrp.errors import ColumnError
 from sqlkrp.stages import base
 from sqlkrp.stages.base import Array, Stage, require, require_names
@@ -15,8 +17,8 @@ from sqlkrp.stages.projections import Butterflies, Projection
 __all__ = ["Program"]
 
 
-@dataclass(frozen=True, eq=False)
-class Program:
+@dataclass(frozen=True, eq=False, repr=False)
+class Program(Shown):
     """A row program: Prepare, then stages, with a name for each output."""
 
     stages: tuple[Stage, ...]
@@ -30,6 +32,10 @@ class Program:
         for before, after in zip(self.stages, self.stages[1:], strict=False):
             require(before.n_outputs == after.n_inputs, "the stages do not fit each other")
         require(self.stages[-1].n_outputs == len(self.names), "names and outputs differ")
+
+    def _facts(self) -> dict[str, Any]:
+        stages = [type(stage).__name__ for stage in self.stages]
+        return {"columns": len(self.prepare.columns), "features": len(self.names), "stages": stages}
 
     @property
     def prepare(self) -> Prepare:

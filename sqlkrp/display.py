@@ -1,0 +1,56 @@
+"""How things show themselves: names without control characters, one line, a small HTML table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+__all__ = ["Shown", "html_table", "visible"]
+
+
+def visible(text: str) -> str:
+    r"""A text with what would not be seen, or would move the cursor, as its escape.
+
+    >>> print(visible("a\nb\x1b[2J"))
+    a\nb\x1b[2J
+    """
+    return "".join(
+        one if one.isprintable() else one.encode("unicode_escape").decode() for one in text
+    )
+
+
+def html_table(title: str, rows: Mapping[str, Any]) -> str:
+    """A small table of labels and values, for a notebook; every text is escaped."""
+    # No styles: a notebook has its own, for tables too.
+    lines = [
+        f"<tr><th>{escape(visible(label))}</th><td>{escape(visible(_worded(value)))}</td></tr>"
+        for label, value in rows.items()
+    ]
+    caption = f"<caption>{escape(visible(title))}</caption>"
+    return f"<table>{caption}<tbody>{''.join(lines)}</tbody></table>"
+
+
+def _worded(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+class Shown:
+    """What shows itself by a few facts: in one line, and in a notebook as a table."""
+
+    def _facts(self) -> dict[str, Any]:
+        """The facts of the one line."""
+        raise NotImplementedError
+
+    def _rows(self) -> dict[str, Any]:
+        """Those of the table, which has room for more."""
+        return self._facts()
+
+    def __repr__(self) -> str:
+        facts = ", ".join(f"{name}={value!r}" for name, value in self._facts().items())
+        return f"{type(self).__name__}({facts})"
+
+    def _repr_html_(self) -> str:
+        return html_table(type(self).__name__, self._rows())

@@ -1,0 +1,90 @@
+"""What a notebook's last line shows: one line as text, and a small table as HTML."""
+
+from html.parser import HTMLParser
+
+import pytest
+from support import dyadic, store
+
+import sqlkrp
+from sqlkrp.display import visible
+
+HOSTILE = "<script>alert('&')</script>\x1b[2J\n"
+
+
+class Page(HTMLParser):
+    """The tags of a page, each closed in its turn, and its texts."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.open, self.texts = set(), [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        assert attrs == []  # nothing is loaded from elsewhere
+        self.tags.add(tag)
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+@pytest.fixture
+def shown(connection):
+    """One of each thing that a call may leave on a notebook's last line."""
+    frame = dyadic(30, 20, names=[HOSTILE, *(f"c{i}" for i in range(19))])
+    store(connection, frame)
+    krp = sqlkrp.KRP(2, 500, pool="hadamard", random_state=0).fit(frame)
+    db = sqlkrp.connect(connection)
+    return {
+        "Run": db.create(krp, "t", "f"),
+        "Database": db,
+        "Verification": db.verify(krp, "t"),
+        "Statement": krp.statement("t"),
+        "Preflight": krp.preflight(),
+        "Plan": krp.statement("t").plan,
+        "Program": krp.program_,
+        "KRP": krp,
+        "Ensemble": sqlkrp.Ensemble(sqlkrp.KRP(2, 3), 13).fit([HOSTILE]),
+        "Chain": sqlkrp.chain(sqlkrp.PCA(3), sqlkrp.KRP(2, 3)),
+    }
+
+
+def test_everything_has_a_repr_of_one_line(shown):
+    for name, one in shown.items():
+        assert repr(one).startswith(f"{name}(")
+        assert len(repr(one)) < 400, name
+        assert repr(one).isprintable()
+    assert repr(shown["Run"]).startswith("Run(rows=30, columns=500, form='wide', ")
+    assert repr(shown["Database"]) == "Database(engine='duckdb')"
+    assert repr(shown["Verification"]) == (
+        "Verification(ok=True, rows=30, features=500, wrong=0, form='wide', tolerance=1e-09)"
+    )
+
+
+def test_everything_is_a_small_table_in_a_notebook(shown):
+    for name, one in shown.items():
+        page = Page(one._repr_html_())
+        assert page.tags == {"table", "caption", "tbody", "tr", "th", "td"}, name
+        assert name in page.texts[0]
+        assert one._repr_html_().count("<tr>") <= 16
+        assert "".join(page.texts).isprintable()
+    assert (
+        r"20: <script>alert('&')</script>\x1b[2J\n ... c18"
+        in Page(shown["KRP"]._repr_html_()).texts
+    )
+
+
+def test_an_unfitted_map_shows_that_it_is_not_fitted():
+    page = Page(sqlkrp.KRP(3, 7)._repr_html_())
+    assert page.texts == ["KRP(degree=3, n_components=7, pool='achlioptas')", "fitted", "no"]
+
+
+def test_visible_texts_are_left_as_they_are():
+    assert visible("Größe 'x' \\n 😀") == "Größe 'x' \\n 😀"
+    # Right to left override, a lone surrogate, a line separator: as Python escapes them.
+    assert visible("\u202e\ud800\u2028\x00\r") == r"\u202e\ud800\u2028\x00\r"
