@@ -248,13 +248,13 @@ class FeatureMap(maps.Map):
         """The map in one line: its headline, and what is not at its default."""
         return _title(self, self.parameters_)
 
-    def save(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:
-        """Write the map file, whole or not at all."""
+    def save(self, path: str | os.PathLike[str], *, replace: bool = True) -> None:
+        """Write the map file, whole or not at all; by default in place of one that is there."""
         with self.saving(path, replace=replace):
             pass
 
     @contextlib.contextmanager
-    def saving(self, path: str | os.PathLike[str], *, replace: bool = False) -> Iterator[None]:
+    def saving(self, path: str | os.PathLike[str], *, replace: bool = True) -> Iterator[None]:
         """The same, when a block ends well: a map and what is made with it appear together."""
         with write_whole(Path(path), replace=replace) as part:
             part.write_text(dumps(self, __version__), encoding="utf-8")

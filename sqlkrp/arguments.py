@@ -15,7 +15,10 @@ from sqlkrp.sql.planning import PLANS
 from sqlkrp.sql.statement import FORMS, OUTPUTS, STAGES
 from sqlkrp.version import __version__
 
-__all__ = ["Command", "parser"]
+__all__ = ["MAP", "MAP_OPTIONS", "SEED", "Command", "parser"]
+
+#: The map and the seed that are drawn if no other is named.
+MAP, SEED = "krp", 0
 
 #: What a command does with its arguments; it returns the exit code.
 Command = Callable[[argparse.Namespace], int]
@@ -55,11 +58,19 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
         "digits.csv --exclude label --keep label --components 256 --to features.csv",
     )
     _add_source(one)
-    _add_destination(one)
     one.add_argument(
+        "--use",
+        metavar="MAP",
+        help="compute the features of this saved map, such as that of the training data, in place "
+        "of drawing one",
+    )
+    _add_destination(one)
+    group = _add_drawing(one)
+    group.add_argument(
         "--map-file", metavar="FILE", help="where to save the map (default: beside DEST)"
     )
-    _add_drawing(one)
+    _add_replace_map(group)
+    one.set_defaults(drawing=[(a.option_strings[0], a.dest, a.default) for a in _actions(group)])
     _add_reading(one, tables=True)
     _add_writing(one)
     _add_engine(one)
@@ -77,8 +88,8 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
         help="in place of SOURCE: the columns' names, of a table that is not looked at",
     )
     one.add_argument("-o", "--out", metavar="MAP", required=True, help="where to save the map")
-    one.add_argument("--force", action="store_true", help="replace the file if it exists")
-    _add_drawing(one)
+    one.add_argument("--force", action=_NotForMaps, nargs=0, help=argparse.SUPPRESS)
+    _add_replace_map(_add_drawing(one))
     _add_reading(one, tables=True)
     _add_engine(one)
 
@@ -205,7 +216,7 @@ def _add_destination(one: argparse.ArgumentParser) -> None:
         required=True,
         help="a .csv, .csv.gz or .parquet file, or - for CSV on standard output",
     )
-    one.add_argument("--force", action="store_true", help="replace files that exist")
+    one.add_argument("--force", action="store_true", help="replace a file of features that exists")
 
 
 def _add_database(one: argparse.ArgumentParser) -> None:
@@ -219,13 +230,34 @@ def _add_file(one: argparse.ArgumentParser) -> None:
     one.add_argument("--file", metavar="FILE", help="a data file, in place of --db and --table")
 
 
-def _add_drawing(one: argparse.ArgumentParser) -> None:
+class _NotForMaps(argparse.Action):
+    """--force where a map is written: it is not to be replaced in passing."""
+
+    def __call__(self, *_: Any) -> NoReturn:
+        raise ParameterError(
+            "--force is for features, and draw writes a map: leave it out (an equal map is no "
+            "obstacle), or give --replace-map"
+        )
+
+
+def _add_replace_map(one: argparse._ActionsContainer) -> None:
+    one.add_argument(
+        "--replace-map",
+        action="store_true",
+        help="replace the map file if it holds another map",
+    )
+
+
+def _actions(group: argparse._ArgumentGroup) -> list[argparse.Action]:
+    return group._group_actions
+
+
+def _add_drawing(one: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     group = one.add_argument_group("the map")
     group.add_argument(
         "--map",
         dest="kind",
         choices=sorted(MAP_NAMES),
-        default="krp",
         metavar="NAME",
         help=f"its kind: {', '.join(MAP_NAMES)} (krp); each has some of these options, in its own "
         "defaults, which `python -m pydoc sqlkrp.CLASS` describes",
@@ -233,13 +265,20 @@ def _add_drawing(one: argparse.ArgumentParser) -> None:
     group.add_argument("--ensemble", type=int, metavar="N", help="so many draws side by side")
     for name, (parameter, options) in MAP_OPTIONS.items():
         group.add_argument(f"--{name}", dest=f"map_{parameter}", **options)
-    group.add_argument("--seed", type=int, help="draws the same map again (default: drawn)")
+    group.add_argument(
+        "--seed",
+        type=_seed,
+        metavar="N",
+        help="the same number draws the same map again; random draws another one each time "
+        f"(default: {SEED})",
+    )
     group.add_argument(
         "--exclude", action="append", default=[], metavar="COLUMN", help="repeat for more columns"
     )
     group.add_argument(
         "--include", action="append", metavar="COLUMN", help="use only these (repeat for more)"
     )
+    return group
 
 
 def _add_reading(one: argparse.ArgumentParser, *, tables: bool) -> None:
@@ -308,6 +347,13 @@ def _whole_or_auto(value: str) -> int | str:
         return value if value == "auto" else int(value)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{value!r} is neither a number nor 'auto'") from None
+
+
+def _seed(value: str) -> int | str:
+    try:
+        return value if value == "random" else int(value)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{value!r} is neither a number nor 'random'") from None
 
 
 def _numbers(value: str) -> list[int]:

@@ -11,16 +11,17 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, NoReturn
 
 from sqlkrp import report
 from sqlkrp.api import MAP_NAMES, Ensemble, FeatureMap, load
-from sqlkrp.arguments import MAP_OPTIONS, Command, parser
+from sqlkrp.arguments import MAP, MAP_OPTIONS, SEED, Command, parser
 from sqlkrp.engines import Database, connect, is_database, is_there, without_password
 from sqlkrp.errors import ParameterError, SqlkrpError
 from sqlkrp.files import require_free, require_other_file
+from sqlkrp.keeping import another_map_beside, kept_map, require_map_or_nothing, used_again
 from sqlkrp.sql.statement import Statement
 
 __all__ = ["main"]
@@ -83,19 +84,11 @@ def _reader_went_away() -> int:
 def _featurize(given: argparse.Namespace) -> int:
     started = time.monotonic()
     to_stdout = given.to == "-"
-    map_path = given.map_file or (None if to_stdout else _map_beside(given.to))
     _require_new([given.to] if not to_stdout else [], given.force)
-    _require_new([map_path] if map_path else [], given.force)
-    if map_path and Path(map_path).absolute() == Path(given.to).absolute():
-        raise ParameterError(
-            f"--map-file and --to are both {map_path!r}: give the map another name"
-        )
-    if map_path:
-        require_other_file(Path(map_path), given.source)
+    map_path = _require_map(given, to_stdout)
     with _open(given, given.source) as database:
         table = _table(given, given.source)
-        fitted = _draw_map(given, database, table)
-        saving = fitted.saving(map_path, replace=given.force) if map_path else nullcontext()
+        fitted, saving = _map_to_use(given, database, table, map_path)
         with saving:
             run = database.export(
                 fitted,
@@ -119,9 +112,60 @@ def _featurize(given: argparse.Namespace) -> int:
             *([("hyperplanes", report.pool_text(known))] if "hyperplanes" in known else []),
             ("work a row", f"{_work(run.statement, fitted)}; {run.statement.form} form"),
             ("seconds", f"{time.monotonic() - started:.1f}"),
+            *([("again", used_again(map_path))] if map_path else []),
         ],
     )
     return 0
+
+
+def _require_map(given: argparse.Namespace, to_stdout: bool) -> str | None:
+    """The file of the map that is used, or that one can be written to; before the work."""
+    if given.use:
+        for option, dest, default in given.drawing:
+            if getattr(given, dest, default) != default:
+                raise ParameterError(f"--use takes a map as it was drawn: leave out {option}")
+        return str(given.use)
+    if given.map_file is None:
+        # The map beside the features belongs to them, and is replaced with them.
+        path = None if to_stdout else _map_beside(given.to)
+        _require_new([path] if path else [], given.force or given.replace_map)
+    else:
+        path = str(given.map_file)
+    if path and Path(path).absolute() == Path(given.to).absolute():
+        raise ParameterError(f"--map-file and --to are both {path!r}: give the map another name")
+    if path:
+        require_other_file(Path(path), given.source)
+    if given.map_file is not None and not given.replace_map:
+        require_map_or_nothing(Path(given.map_file))
+    return path
+
+
+def _map_to_use(
+    given: argparse.Namespace, database: Database, table: Any, path: str | None
+) -> tuple[FeatureMap, AbstractContextManager[None]]:
+    """The map of a run, and a block at whose end it is saved, if it is new."""
+    if given.use:
+        return load(given.use), nullcontext()
+    fitted = _draw_map(given, database, table)
+    if path is None:
+        return fitted, nullcontext()
+    kept = None
+    if given.map_file is not None and not given.replace_map:
+        kept = kept_map(Path(path), fitted)
+    if kept is not None:
+        return kept, nullcontext()
+    _tell_of_others(given, path, fitted)
+    own = given.map_file is None and given.force
+    return fitted, fitted.saving(path, replace=own or given.replace_map)
+
+
+def _tell_of_others(given: argparse.Namespace, path: str, fitted: FeatureMap) -> None:
+    other = None if given.quiet else another_map_beside(Path(path), fitted)
+    if other is not None:
+        _warn(
+            f"{other!r} is a map of the same columns, and this draws another, whose features do "
+            f"not go together with that one's: {used_again(other)} uses it"
+        )
 
 
 def _work(statement: Statement, fitted: FeatureMap) -> str:
@@ -129,7 +173,8 @@ def _work(statement: Statement, fitted: FeatureMap) -> str:
 
 
 def _draw(given: argparse.Namespace) -> int:
-    _require_new([given.out], given.force)
+    if not given.replace_map:
+        require_map_or_nothing(Path(given.out))
     if given.columns is not None:
         if given.source is not None:
             raise ParameterError("SOURCE and --columns are both given: give one")
@@ -141,12 +186,19 @@ def _draw(given: argparse.Namespace) -> int:
     else:
         with _open(given, given.source) as database:
             fitted = _draw_map(given, database, _table(given, given.source))
-    fitted.save(given.out, replace=given.force)
+    kept = None if given.replace_map else kept_map(Path(given.out), fitted)
+    if kept is None:
+        _tell_of_others(given, given.out, fitted)
+        fitted.save(given.out, replace=given.replace_map)
+    fitted = kept or fitted
     known = report.facts(fitted)
     _say(
         given,
         [
-            ("wrote", f"{given.out} (digest {known['digest'][:12]}, seed {known['seed']})"),
+            (
+                "wrote" if kept is None else "kept",
+                f"{given.out} (digest {known['digest'][:12]}, seed {known['seed']})",
+            ),
             ("columns", _columns_used(known)),
             ("features", f"{known['features']:,}"),
         ],
@@ -273,22 +325,24 @@ def _fit(given: argparse.Namespace, source: Any) -> FeatureMap:
 
 
 def _new_map(given: argparse.Namespace) -> FeatureMap:
-    kind: Any = MAP_NAMES[given.kind]
+    name = given.kind or MAP
+    kind: Any = MAP_NAMES[name]
     parameters, known = {}, kind.parameter_names()
     for option, (parameter, _) in MAP_OPTIONS.items():
         value = getattr(given, f"map_{parameter}")
         if value is None:
             continue
         if parameter not in known:
-            own = [f"--{name}" for name, (its, _) in MAP_OPTIONS.items() if its in known]
+            own = [f"--{its}" for its, (one, _) in MAP_OPTIONS.items() if one in known]
             raise ParameterError(
-                f"--map {given.kind} has no --{option}: leave it out; it has {', '.join(own)}"
+                f"--map {name} has no --{option}: leave it out; it has {', '.join(own)}"
             )
         parameters[parameter] = value
-    one: FeatureMap = kind(**parameters, random_state=given.seed)
+    seed = SEED if given.seed is None else None if given.seed == "random" else given.seed
+    one: FeatureMap = kind(**parameters, random_state=seed)
     if given.ensemble is None:
         return one
-    return Ensemble(one, given.ensemble, random_state=given.seed)
+    return Ensemble(one, given.ensemble, random_state=seed)
 
 
 def _open(given: argparse.Namespace, source: str | None, *, write: bool = False) -> Database:

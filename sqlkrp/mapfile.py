@@ -23,7 +23,7 @@ from sqlkrp.errors import MapFileError, ParameterError
 from sqlkrp.maps import Map
 from sqlkrp.stages import STAGES, Program, Stage
 
-__all__ = ["FORMAT_VERSION", "digest", "dumps", "loads"]
+__all__ = ["FORMAT_VERSION", "digest", "dumps", "glance", "loads", "same_map"]
 
 FORMAT = "sqlkrp map"
 FORMAT_VERSION = 1
@@ -77,6 +77,50 @@ def loads(text: str, kinds: Mapping[str, type[Map]], where: str) -> Map:
     if not same:
         raise MapFileError(f"{where} holds another map than its digest says: draw it again")
     return fitted
+
+
+def glance(text: str) -> tuple[str, list[str]] | None:
+    """The digest and the columns that a map file gives, unchecked; None if it gives none."""
+    try:
+        document = _parse(text, "it")
+        seen, columns = document["digest"], document["stages"][0]["columns"]
+    except (MapFileError, LookupError, TypeError):
+        return None
+    whole = isinstance(columns, list) and all(isinstance(name, str) for name in columns)
+    return (seen, columns) if whole else None
+
+
+# Statistics are averages, whose last bits depend on the order that an engine adds in.
+_STATISTICS = 1e-6
+
+
+def same_map(one: Map, other: Map) -> bool:
+    """Whether two maps have the same parameters and tables, and statistics equal to 1e-6."""
+    first, second = (
+        {name: _plain(value) for name, value in fitted.parameters_.items()}
+        for fitted in (one, other)
+    )
+    contents = (_program_content(fitted.program, lambda array: array) for fitted in (one, other))
+    return type(one) is type(other) and first == second and _close(*contents)
+
+
+def _close(one: Any, other: Any) -> bool:
+    """Whether two parts of maps are equal; floating-point numbers nearly."""
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        if one.shape != other.shape or one.dtype != other.dtype:
+            return False
+        if one.dtype.kind != "f":
+            return np.array_equal(one, other)
+        # A mean that is zero but for rounding is compared with the others.
+        least = 1e-6 * _STATISTICS * float(np.abs(one).max(initial=0.0))
+        return np.allclose(one, other, rtol=_STATISTICS, atol=least, equal_nan=True)
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=_STATISTICS)
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_close(one[key], other[key]) for key in one)
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(map(_close, one, other))
+    return type(one) is type(other) and bool(one == other)
 
 
 def _parse(text: str, where: str) -> dict[str, Any]:

@@ -71,6 +71,128 @@ def test_featurize_does_not_overwrite_before_or_after_the_work(run_cli, tmp_path
     assert sqlkrp.load(tmp_path / "f.map.json").n_components == 4
 
 
+def test_a_map_is_used_again_in_place_of_drawing_another(run_cli, tmp_path):
+    # Scaled by other means: only the map of the first file gives what a model of it can read.
+    train, test = dyadic(40, 5), dyadic(30, 5, seed=1) * 3
+    train.to_csv(tmp_path / "train.csv", index=False)
+    test.assign(id=range(30)).to_csv(tmp_path / "test.csv", index=False)
+    options = ("--components", 8, "--scaling", "standard")
+    told = run_cli("featurize", "train.csv", *options, "--to", "f.csv").stdout.splitlines()[-1]
+    assert told.split() == "again sqlkrp featurize NEW --use f.map.json --to ...".split()
+    before = (tmp_path / "f.map.json").read_bytes()
+    command = ["test.csv" if word == "NEW" else word for word in told.split()[2:-1]]
+    done = run_cli(*command, "g.csv", "--keep", "id")
+    krp = sqlkrp.load(tmp_path / "f.map.json")
+    found = pd.read_csv(tmp_path / "g.csv")
+    assert np.allclose(found.iloc[:, 1:], krp.transform(test), rtol=1e-9)
+    assert f"f.map.json (digest {krp.digest_[:12]}, seed 0)" in done.stdout
+    assert done.stdout.splitlines()[-1].split() == told.split()
+    assert done.stderr == ""
+    names = ["f.csv", "f.map.json", "g.csv", "test.csv", "train.csv"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == names
+    assert (tmp_path / "f.map.json").read_bytes() == before
+    piped = run_cli("featurize", "test.csv", "--use", "f.map.json", "--to", "-")
+    assert np.allclose(pd.read_csv(io.StringIO(piped.stdout)), krp.transform(test), rtol=1e-9)
+
+
+def test_a_map_that_is_used_again_is_not_drawn_otherwise(run_cli, drawn, tmp_path):
+    use = ("featurize", "w.duckdb", "--table", "t", "--use", "m.json", "--to", "f.csv")
+    for options in (
+        ("--map", "krp"), ("--degree", 2), ("--seed", 0), ("--ensemble", 2), ("--binary",),
+        ("--exclude", "id"), ("--include", "c0"), ("--map-file", "n.json"), ("--replace-map",),
+    ):  # fmt: skip
+        refused = run_cli(*use, *options, code=2).stderr
+        assert refused == (f"sqlkrp: --use takes a map as it was drawn: leave out {options[0]}\n")
+    assert not (tmp_path / "f.csv").exists()
+    missing = run_cli(*use[:-3], "none.json", *use[-2:], code=2).stderr
+    assert "cannot read the map 'none.json'" in missing
+
+
+def test_another_map_of_the_same_columns_is_pointed_at(run_cli, tmp_path):
+    dyadic(40, 5).to_csv(tmp_path / "train.csv", index=False)
+    (dyadic(30, 5, seed=1) * 3).to_csv(tmp_path / "test.csv", index=False)
+    dyadic(30, 4).to_csv(tmp_path / "other.csv", index=False)
+    (tmp_path / "bad.map.json").write_text('{"format": "sqlkrp map", "format_version": 1')
+    (tmp_path / "dir.map.json").mkdir()
+    os.mkfifo(tmp_path / "fifo.map.json")
+    options = ("--components", 8, "--scaling", "standard")
+
+    def told(*arguments):
+        return run_cli(*arguments, *options).stderr
+
+    assert told("featurize", "train.csv", "--to", "a.csv") == ""
+    again = "sqlkrp featurize NEW --use a.map.json --to ..."
+    for command in (
+        ("featurize", "test.csv", "--to", "b.csv"), ("draw", "test.csv", "-o", "c.json"),
+    ):  # fmt: skip
+        (line,) = told(*command).splitlines()
+        assert line.startswith("sqlkrp: warning: 'a.map.json' is a map of the same columns")
+        assert again in line
+    (tmp_path / "b.map.json").unlink()
+    # The same map once more, other columns, its own file, and one who wants no words.
+    assert told("featurize", "train.csv", "--to", "d.csv") == ""
+    assert told("featurize", "other.csv", "--to", "e.csv") == ""
+    (tmp_path / "d.map.json").unlink()
+    assert told("featurize", "test.csv", "--to", "a.csv", "--force") == ""
+    assert told("draw", "train.csv", "-o", "q.json", "-q") == ""
+
+
+def test_the_same_command_draws_the_same_map_unless_it_is_told_not_to(run_cli, tmp_path):
+    texts = []
+    for i, seed in enumerate([(), ("--seed", 0), ("--seed", "random"), ("--seed", "random")]):
+        done = run_cli("draw", DIGITS, "--components", 4, *seed, "-o", f"{i}.json")
+        texts.append((tmp_path / f"{i}.json").read_text())
+        fitted = sqlkrp.load(tmp_path / f"{i}.json")
+        assert fitted.random_state == (None if "random" in seed else 0)
+        assert f"seed {fitted.seed_})" in done.stdout
+    assert texts[0] == texts[1]
+    assert len({*texts}) == 3
+    assert (
+        "'x' is neither a number nor 'random'"
+        in run_cli("draw", DIGITS, "--seed", "x", "-o", "n.json", code=2).stderr
+    )
+
+
+@pytest.mark.parametrize("command", ["featurize", "draw"])
+def test_a_map_that_a_model_may_need_is_not_replaced_in_passing(run_cli, tmp_path, command):
+    frame = dyadic(40, 5)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    (frame * 3).to_csv(tmp_path / "u.csv", index=False)
+    options = ("--components", 4, "--scaling", "standard", "--seed", 1)
+    krp = sqlkrp.KRP(2, 4, scaling="standard", random_state=1).fit(frame)
+    krp.save(tmp_path / "m.json")
+    trained = (tmp_path / "m.json").read_bytes()
+
+    def run(source, *more, code=0):
+        target = ("-o",) if command == "draw" else ("--to", "f.csv", "--force", "--map-file")
+        return run_cli(command, source, *options, *more, *target, "m.json", code=code)
+
+    for other in (("t.csv", "--seed", 2), ("t.csv", "--degree", 3), ("u.csv",)):
+        refused = run(*other, code=2).stderr
+        assert "'m.json' holds another map" in refused
+        assert "--replace-map" in refused
+        assert "--use" in refused
+        assert not (tmp_path / "f.csv").exists()
+    assert (tmp_path / "m.json").read_bytes() == trained
+    # Statistics of an engine, whose last bits may be others: the map that is there computes.
+    done = run("t.csv")
+    assert krp.digest_[:12] in done.stdout
+    assert (tmp_path / "m.json").read_bytes() == trained
+    run("u.csv", "--replace-map")
+    assert sqlkrp.load(tmp_path / "m.json").program_.prepare.scale == pytest.approx(
+        krp.program_.prepare.scale / 3
+    )
+    (tmp_path / "m.json").write_text("a thesis")
+    assert "'m.json' exists already" in run("t.csv", code=2).stderr
+    assert (tmp_path / "m.json").read_text() == "a thesis"
+
+
+def test_draw_has_no_force(run_cli, tmp_path):
+    done = run_cli("draw", DIGITS, "-o", "m.json", "--force", code=2)
+    assert "give --replace-map" in done.stderr
+    assert "--force" not in run_cli("draw", "--help").stdout
+
+
 def test_features_on_standard_output_are_not_mixed_with_words(run_cli, tmp_path):
     done = run_cli("featurize", DIGITS, "--components", 4, "--keep", "label", "--to", "-")
     frame = pd.read_csv(io.StringIO(done.stdout))
@@ -106,7 +228,7 @@ def test_standard_output_keeps_what_it_was_redirected_to(run_cli, drawn, tmp_pat
 def test_featurize_writes_the_features_and_the_map_or_neither(run_cli, tmp_path):
     for options in (
         ("--map-file", "no/m.json"),
-        ("--map-file", "f.csv", "--force"),
+        ("--map-file", "f.csv", "--force", "--replace-map"),
         ("--map-file", "."),
     ):
         run_cli("featurize", DIGITS, "--components", 4, "--to", "f.csv", *options, code=2)
@@ -458,7 +580,8 @@ def test_nothing_replaces_what_it_reads_or_what_is_no_file(run_cli, tmp_path, wa
         (("featurize", "s.csv", "--to", ""), "use one of"),
         (("draw", "s.csv", "-o", "."), "is a folder"),
     ):
-        assert message in run_cli(*arguments, "--force", code=2).stderr, arguments
+        force = ("--replace-map", *(("--force",) if arguments[0] == "featurize" else ()))
+        assert message in run_cli(*arguments, *force, code=2).stderr, arguments
     run = ("run", "m.json", "--db", "s.csv", "--table", "s", "--into", "f")
     assert "is no DuckDB database" in run_cli(*run, code=2).stderr
     assert {p.name: p.stat().st_ino for p in tmp_path.iterdir()} == before

@@ -20,7 +20,7 @@ PACKAGE = ROOT / "sqlkrp"
 # A room may import the rooms before it, never one after it.
 ORDER = [
     "errors", "version", "display", "files", "pools", "stages", "maps", "mapfile", "sql", "api",
-    "verification", "engines", "report", "arguments", "cli", "__main__",
+    "verification", "engines", "report", "keeping", "arguments", "cli", "__main__",
 ]  # fmt: skip
 # What is public sits above the engines, but a map must be able to take a DuckDB relation.
 LATE = {("api", "engines")}

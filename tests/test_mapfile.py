@@ -12,6 +12,7 @@ from support import dyadic
 
 import sqlkrp
 from sqlkrp.errors import MapFileError
+from sqlkrp.mapfile import glance, same_map
 
 
 @pytest.fixture(params=["achlioptas", "hadamard", "gaussian"])
@@ -217,12 +218,45 @@ def test_the_map_file_is_plain_json_that_reads_well_in_a_diff(saved):
     assert re.fullmatch("[0-9a-f]{64}", document["digest"])
 
 
-def test_saving_is_whole_and_replaces_only_on_request(saved):
+def test_saving_is_whole_and_replaces_unless_it_is_told_not_to(saved):
     krp, path = saved
+    krp.save(path)
     with pytest.raises(sqlkrp.errors.TargetExistsError, match="exists already"):
-        krp.save(path)
-    krp.save(path, replace=True)
+        krp.save(path, replace=False)
+    other = sqlkrp.KRP(2, 5, random_state=0).fit(["a", "b"])
+    other.save(path)
+    assert sqlkrp.load(path).digest_ == other.digest_
     assert [one.name for one in path.parent.iterdir()] == ["map.json"]
+
+
+@pytest.mark.parametrize("scaling", [None, "standard", "minmax"])
+@pytest.mark.parametrize("pool", ["achlioptas", "hadamard", "gaussian"])
+def test_maps_are_the_same_but_for_the_last_bits_of_statistics(pool, scaling):
+    frame = dyadic(40, 4)
+
+    def drawn(data=frame, **parameters):
+        options = {"pool": pool, "scaling": scaling, "random_state": 0, **parameters}
+        return sqlkrp.KRP(2, 5, **options).fit(data)
+
+    assert same_map(drawn(), drawn())
+    assert same_map(drawn(gamma=2), drawn(gamma=2.0))
+    assert same_map(drawn(frame * (1 + 1e-9)), drawn())
+    assert same_map(drawn(frame * (1 + 1e-4)), drawn()) == (scaling is None)
+    for other in (
+        drawn(random_state=1), drawn(gamma=1 + 1e-9), drawn(nulls="zero"),
+        drawn(frame.rename(columns={"c0": "c9"})), drawn(frame[["c1", "c0", "c2", "c3"]]),
+        drawn(frame[["c0", "c1", "c2"]]), sqlkrp.PRP(5, random_state=0).fit(frame),
+    ):  # fmt: skip
+        assert not same_map(other, drawn())
+
+
+def test_a_glance_gives_digest_and_columns_or_nothing(saved):
+    krp, path = saved
+    text = path.read_text()
+    assert glance(text) == (krp.digest_, ["c0", "c1", "c2", "c3", "c4"])
+    for damaged in ("", "{}", "[1]", text[:900], '{"format": "sqlkrp map", "format_version": 1}',
+                    text.replace('"stages"', '"steps"'), text.replace('"c0"', "0")):  # fmt: skip
+        assert glance(damaged) is None
 
 
 def test_the_digest_depends_on_all_that_determines_the_features():
