@@ -1,4 +1,8 @@
-"""The arguments of the command line: every command's options, help and example."""
+"""The arguments of the command line: every command's options, help and example.
+
+An option is stored under the name that the Python API has for it (``dest``), a map's parameter
+under ``map_`` and its name: so a message that names a parameter can name the option.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import argparse
 import csv
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from sqlkrp.api import MAP_NAMES
@@ -15,7 +20,16 @@ from sqlkrp.sql.planning import PLANS
 from sqlkrp.sql.statement import FORMS, OUTPUTS, STAGES
 from sqlkrp.version import __version__
 
-__all__ = ["MAP", "MAP_OPTIONS", "SEED", "Command", "parser"]
+__all__ = [
+    "MAP",
+    "MAP_OPTIONS",
+    "SEED",
+    "Command",
+    "map_help",
+    "options_of",
+    "parser",
+    "summary",
+]
 
 #: The map and the seed that are drawn if no other is named.
 MAP, SEED = "krp", 0
@@ -27,6 +41,13 @@ Command = Callable[[argparse.Namespace], int]
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise ParameterError(f"{message}; see '{self.prog} --help'")
+
+    def group(self, title: str, description: str | None = None) -> argparse._ArgumentGroup:
+        """The group of this title in the help, which may be there already."""
+        for one in self._action_groups:
+            if one.title == title:
+                return one
+        return self.add_argument_group(title, description)
 
 
 def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
@@ -40,194 +61,379 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     whole.add_argument("--version", action="version", version=f"sqlkrp {__version__}")
     subparsers = whole.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    def command(name: str, does: str, example: str) -> argparse.ArgumentParser:
-        one = subparsers.add_parser(
+    def command(name: str, usage: str, does: str, example: str) -> _Parser:
+        one: _Parser = subparsers.add_parser(
             name,
+            usage=f"sqlkrp {name} {usage}",
             help=does,
             description=f"{does[0].upper()}{does[1:]}.",
             epilog=f"example: sqlkrp {name} {example}",
             allow_abbrev=False,
         )
-        one.set_defaults(run=commands[name])
+        one.set_defaults(run=commands[name], parsed_by=one)
         one.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
         return one
 
     one = command(
         "featurize",
+        "SOURCE --to DEST [options]",
         "draw a map, compute the features and write them to a file, in one go",
         "digits.csv --exclude label --keep label --components 256 --to features.csv",
     )
     _add_source(one)
-    one.add_argument(
+    one.group("input").add_argument(
         "--use",
         metavar="MAP",
-        help="compute the features of this saved map, such as that of the training data, in place "
-        "of drawing one",
+        help="draw no map, but compute the features of this saved one: for test data, that of the "
+        "training data",
     )
-    _add_destination(one)
+    _add_destination(one, "replace DEST if it exists, and the map beside it")
+    _add_keep(one)
+    _add_written(one)
     group = _add_drawing(one)
     group.add_argument(
         "--map-file", metavar="FILE", help="where to save the map (default: beside DEST)"
     )
     _add_replace_map(group)
-    one.set_defaults(drawing=[(a.option_strings[0], a.dest, a.default) for a in _actions(group)])
-    _add_reading(one, tables=True)
-    _add_writing(one)
+    one.set_defaults(drawing=tuple(group._group_actions))
+    _add_sql(one)
     _add_engine(one)
 
     one = command(
         "draw",
+        "SOURCE -o MAP [options]",
         "draw a map from the names and types of the columns",
         "warehouse.duckdb --table sales --pool hadamard -o sales.map.json",
     )
     _add_source(one, nargs="?")
-    one.add_argument(
+    one.group("input").add_argument(
         "--columns",
         type=_names,
         metavar="A,B,...",
         help="in place of SOURCE: the columns' names, of a table that is not looked at",
     )
-    one.add_argument("-o", "--out", metavar="MAP", required=True, help="where to save the map")
-    one.add_argument("--force", action=_NotForMaps, nargs=0, help=argparse.SUPPRESS)
-    _add_replace_map(_add_drawing(one))
-    _add_reading(one, tables=True)
+    output = one.group("output")
+    output.add_argument("-o", "--out", metavar="MAP", required=True, help="where to save the map")
+    output.add_argument("--force", action=_NotForMaps, nargs=0, help=argparse.SUPPRESS)
+    _add_replace_map(output)
+    group = _add_drawing(one)
+    group.add_argument(
+        "--keep",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="do not read this column: it is to be kept beside the features (repeat for more)",
+    )
     _add_engine(one)
 
     one = command(
+        "maps",
+        "[NAME]",
+        "list the kinds of maps, or the options of one with their defaults",
+        "krp",
+    )
+    one.add_argument(
+        "kind", nargs="?", choices=tuple(MAP_NAMES), metavar="NAME", help="a kind of map"
+    )
+
+    one = command(
         "sql",
+        "MAP --table NAME [options]",
         "print the SQL of a map's features, and nothing else",
         "sales.map.json --table main.sales --keep id",
     )
     _add_map(one)
-    one.add_argument("--table", metavar="NAME", required=True, help="the table, as SQL writes it")
-    _add_dialect(one)
-    one.add_argument(
+    source = one.group("input")
+    source.add_argument(
+        "--table", metavar="NAME", required=True, help="the table to read, as SQL writes it"
+    )
+    source.add_argument(
         "--columns",
         type=_names,
         metavar="A,B,...",
         help="the table's columns, if it spells the map's in another case",
     )
-    _add_reading(one, tables=False)
-    _add_writing(one)
+    _add_long(one)
+    _add_keep(one)
+    _add_written(one)
+    _add_dialect(one)
+    _add_sql(one)
 
     one = command(
         "tables",
+        "MAP -o DIR [options]",
         "write the index/sign table and the component table, with their DDL",
         "sales.map.json -o tables/",
     )
     _add_map(one)
-    one.add_argument("-o", "--out", metavar="DIR", required=True, help="a folder for the files")
-    one.add_argument("--format", choices=("csv", "parquet"), default="csv")
+    output = one.group("output")
+    output.add_argument("-o", "--out", metavar="DIR", required=True, help="a folder for the files")
+    output.add_argument(
+        "--format",
+        choices=("csv", "parquet"),
+        metavar="NAME",
+        default="csv",
+        help="the format of the tables' files: csv or parquet (default: csv)",
+    )
+    output.add_argument(
+        "--force", dest="replace", action="store_true", help="replace files of sqlkrp in DIR"
+    )
     _add_dialect(one)
-    one.add_argument("--force", action="store_true", help="replace the folder's files")
 
     one = command(
         "run",
+        "MAP --db DB --table NAME --into NAME [options]",
         "create a table or view of features inside a database",
         "sales.map.json --db warehouse.duckdb --table sales --into sales_krp --keep id",
     )
     _add_map(one)
     _add_database(one)
-    one.add_argument("--into", metavar="NAME", required=True, help="the table or view to create")
-    one.add_argument("--view", action="store_true", help="create a view")
-    one.add_argument("--replace", action="store_true", help="replace it if it exists")
-    _add_reading(one, tables=False)
-    _add_writing(one)
+    _add_long(one)
+    output = one.group("output")
+    output.add_argument("--into", metavar="NAME", required=True, help="the table or view to create")
+    output.add_argument("--view", action="store_true", help="create a view, not a table")
+    output.add_argument(
+        "--replace", action="store_true", help="replace the table or view if it exists"
+    )
+    _add_keep(one)
+    _add_written(one)
+    _add_sql(one)
     _add_engine(one)
 
     one = command(
         "export",
+        "MAP (--db DB --table NAME | --file FILE) --to DEST [options]",
         "compute the features and write them to a file",
         "sales.map.json --db warehouse.duckdb --table sales --keep id --to features.parquet",
     )
     _add_map(one)
-    _add_database(one)
-    _add_file(one)
-    _add_destination(one)
-    _add_reading(one, tables=False)
-    _add_writing(one)
+    _add_database(one, file=True)
+    _add_long(one)
+    _add_destination(one, "replace DEST if it exists")
+    _add_keep(one)
+    _add_written(one)
+    _add_sql(one)
     _add_engine(one)
 
     one = command(
         "verify",
+        "MAP (--db DB --table NAME | --file FILE) [options]",
         "compare the engine's features with NumPy's (exit code 1 if they differ)",
         "sales.map.json --db warehouse.duckdb --table sales --sample 1000",
     )
     _add_map(one)
-    _add_database(one)
-    _add_file(one)
-    one.add_argument("--sample", type=int, default=1000, metavar="ROWS", help="(default: 1000)")
-    one.add_argument(
-        "--tolerance", type=float, help="relative error to accept, whatever explains it"
-    )
-    one.add_argument("--all", action="store_true", help="list every feature, not the worst 10")
-    one.add_argument("--form", choices=FORMS, default="auto", help="of the SQL (auto)")
-    _add_plan(one)
+    _add_database(one, file=True)
     _add_long(one)
+    output = one.group("output")
+    output.add_argument(
+        "--sample",
+        type=int,
+        default=1000,
+        metavar="ROWS",
+        help="how many rows to compare, drawn at random (default: 1000)",
+    )
+    output.add_argument(
+        "--tolerance",
+        type=float,
+        metavar="SHARE",
+        help="how far a feature may be off, as a share of its size (default: as far as rounding "
+        "explains)",
+    )
+    output.add_argument("--all", action="store_true", help="list every feature, not the worst 10")
+    _add_sql(one)
     _add_engine(one)
 
     one = command(
         "inspect",
+        "MAP [options]",
         "say what a map is, and measure its SQL against a dialect's limits (exit code 1: over one)",
         "sales.map.json --dialect postgres --output array",
     )
     _add_map(one)
-    _add_dialect(one)
     _add_keep(one)
-    _add_writing(one)
-    one.add_argument("--json", action="store_true", help="as JSON")
+    _add_written(one)
+    one.group("output").add_argument("--json", action="store_true", help="print JSON, not lines")
+    _add_dialect(one)
+    _add_sql(one)
     return whole
 
 
-def _add_map(one: argparse.ArgumentParser) -> None:
-    one.add_argument("map", metavar="MAP", help="a map file, from sqlkrp draw or featurize")
-    one.add_argument(
+def summary(kind: str) -> str:
+    """What a kind of map is, in one line: the first of its class's documentation."""
+    first = (MAP_NAMES[kind].__doc__ or "").partition("\n\n")[0]
+    return " ".join(first.split())
+
+
+def map_help(kind: str) -> str:
+    """The options of one kind of map, with the defaults of its constructor."""
+    one = MAP_NAMES[kind]
+    defaults = one.default_params()
+    shown = argparse.ArgumentParser(
+        usage=argparse.SUPPRESS,
+        description=f"{kind}: {summary(kind)}",
+        epilog=f"python -m pydoc sqlkrp.{one.__name__} has its formula, and when to choose it.",
+        add_help=False,
+    )
+    group = shown.add_argument_group(
+        "options", f"of sqlkrp featurize and sqlkrp draw, after --map {kind}"
+    )
+    for name, option in MAP_OPTIONS.items():
+        if option.parameter in defaults:
+            told = f"{option.help} (default: {_spelt(defaults[option.parameter])})"
+            group.add_argument(f"--{name}", **{**option.reads, "help": told})
+    return shown.format_help().rstrip("\n")
+
+
+def _spelt(value: Any) -> str:
+    """A parameter's value as it is written on the command line."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def options_of(command: argparse.ArgumentParser) -> dict[str, str]:
+    """The options by the names that they have in Python: a command's own, and those of maps."""
+    own = {one.dest: one.option_strings[-1] for one in command._actions if one.option_strings}
+    return {option.parameter: f"--{name}" for name, option in MAP_OPTIONS.items()} | own
+
+
+def _add_map(one: _Parser) -> None:
+    group = one.group("input")
+    group.add_argument("map", metavar="MAP", help="a map file, from sqlkrp draw or featurize")
+    group.add_argument(
         "--components-only",
         type=_numbers,
         metavar="0-99,120",
-        help="only these features, and what they need",
+        help="compute only these features, and what they need",
     )
 
 
-def _add_source(one: argparse.ArgumentParser, **more: Any) -> None:
-    one.add_argument(
+def _add_source(one: _Parser, **more: Any) -> None:
+    group = one.group("input")
+    group.add_argument(
         "source",
         metavar="SOURCE",
-        help="a .csv, .csv.gz, .tsv or .parquet file (or a glob), or with --table a database: a "
-        ".duckdb or .sqlite file, or postgresql://...",
+        help="the data: a .csv, .csv.gz, .tsv or .parquet file (or a glob), or with --table a "
+        "database: a .duckdb or .sqlite file, or postgresql://...",
         **more,
+    )
+    group.add_argument(
+        "--table", metavar="NAME", help="the table of the database that SOURCE is, as SQL writes it"
+    )
+    _add_long(one)
+
+
+def _add_database(one: _Parser, *, file: bool = False) -> None:
+    group = one.group("input")
+    group.add_argument(
+        "--db",
+        metavar="DB",
+        help="the database to read: a DuckDB or SQLite file, or postgresql://...",
+    )
+    group.add_argument("--table", metavar="NAME", help="the table of DB to read, as SQL writes it")
+    if file:
+        group.add_argument(
+            "--file", metavar="FILE", help="a data file to read, in place of --db and --table"
+        )
+
+
+def _add_long(one: _Parser) -> None:
+    group = one.group("input")
+    group.add_argument(
+        "--long",
+        type=_three_names,
+        metavar="ROW,FEATURE,VALUE",
+        help="the table is sparse, with one row for each value: the names of its three columns",
+    )
+    group.add_argument(
+        "--rows",
+        metavar="TABLE",
+        help="with --long: a table with one row for each row of the answer, so that rows without "
+        "a value are there too",
     )
 
 
-def _add_dialect(one: argparse.ArgumentParser) -> None:
-    one.add_argument(
+def _add_destination(one: _Parser, force: str) -> None:
+    group = one.group("output")
+    group.add_argument(
+        "--to",
+        metavar="DEST",
+        required=True,
+        help="the file to write: .csv, .csv.gz or .parquet, or - for CSV on standard output",
+    )
+    group.add_argument("--force", dest="replace", action="store_true", help=force)
+
+
+def _add_keep(one: _Parser) -> None:
+    one.group("output").add_argument(
+        "--keep",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="hand this column on, unchanged and before the features; drawn maps do not read it "
+        "(repeat for more)",
+    )
+
+
+def _add_written(one: _Parser) -> None:
+    group = one.group("output")
+    group.add_argument(
+        "--output",
+        choices=OUTPUTS,
+        metavar="HOW",
+        default="columns",
+        help="how features are written: columns (one each), array (all in one column), or bits "
+        "(signs, 64 in a whole number) (default: columns)",
+    )
+    group.add_argument(
+        "--stage",
+        choices=STAGES,
+        metavar="NAME",
+        default="features",
+        help="what is computed: features, or projection, the bare sums of columns that features "
+        "are made of (default: features)",
+    )
+
+
+def _add_dialect(one: _Parser) -> None:
+    one.group("the SQL").add_argument(
         "--dialect",
         choices=sorted(DIALECTS),
         default="duckdb",
         metavar="NAME",
-        help=f"of the SQL: {', '.join(sorted(DIALECTS))} (duckdb)",
+        help=f"for which database the SQL is: {', '.join(sorted(DIALECTS))} (default: duckdb)",
     )
 
 
-def _add_destination(one: argparse.ArgumentParser) -> None:
-    one.add_argument(
-        "--to",
-        metavar="DEST",
-        required=True,
-        help="a .csv, .csv.gz or .parquet file, or - for CSV on standard output",
+def _add_sql(one: _Parser) -> None:
+    group = one.group("the SQL")
+    group.add_argument(
+        "--form",
+        choices=FORMS,
+        metavar="NAME",
+        default="auto",
+        help="how the SQL is made: wide (sums of columns, the faster one), tables (joins with side "
+        "tables, short whatever the map), or auto: wide if it is planned quickly (default: auto)",
     )
-    one.add_argument("--force", action="store_true", help="replace a file of features that exists")
-
-
-def _add_database(one: argparse.ArgumentParser) -> None:
-    one.add_argument(
-        "--db", metavar="DB", help="a DuckDB or SQLite database file, or postgresql://..."
+    group.add_argument(
+        "--plan",
+        choices=PLANS,
+        metavar="NAME",
+        default="auto",
+        help="how hyperplanes are added up in the wide form: plain (each by itself), shared (what "
+        "several have in common is computed once), butterflies (of a hadamard pool), or auto: the "
+        "cheapest (default: auto)",
     )
-    one.add_argument("--table", metavar="NAME", help="its table, as SQL writes it")
 
 
-def _add_file(one: argparse.ArgumentParser) -> None:
-    one.add_argument("--file", metavar="FILE", help="a data file, in place of --db and --table")
+def _add_engine(one: _Parser) -> None:
+    group = one.group("the engine")
+    group.add_argument(
+        "--memory-limit", metavar="SIZE", help="how much memory DuckDB may use, such as 4GB"
+    )
+    group.add_argument("--threads", type=int, metavar="N", help="how many threads DuckDB may use")
 
 
 class _NotForMaps(argparse.Action):
@@ -240,120 +446,109 @@ class _NotForMaps(argparse.Action):
         )
 
 
-def _add_replace_map(one: argparse._ActionsContainer) -> None:
+def _add_replace_map(one: argparse._ArgumentGroup) -> None:
     one.add_argument(
         "--replace-map",
         action="store_true",
-        help="replace the map file if it holds another map",
+        help="replace the map file even if it holds another map, which a model may need",
     )
 
 
-def _actions(group: argparse._ArgumentGroup) -> list[argparse.Action]:
-    return group._group_actions
-
-
-def _add_drawing(one: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    group = one.add_argument_group("the map")
+def _add_drawing(one: _Parser) -> argparse._ArgumentGroup:
+    group = one.group(
+        "the map",
+        f"Defaults are those of {MAP}. Other maps have others, and options of their own: see "
+        "'sqlkrp maps' and 'sqlkrp maps NAME'.",
+    )
     group.add_argument(
         "--map",
         dest="kind",
-        choices=sorted(MAP_NAMES),
+        choices=tuple(MAP_NAMES),
         metavar="NAME",
-        help=f"its kind: {', '.join(MAP_NAMES)} (krp); each has some of these options, in its own "
-        "defaults, which `python -m pydoc sqlkrp.CLASS` describes",
+        help=f"the kind of map: {', '.join(MAP_NAMES)} (default: {MAP})",
     )
-    group.add_argument("--ensemble", type=int, metavar="N", help="so many draws side by side")
-    for name, (parameter, options) in MAP_OPTIONS.items():
-        group.add_argument(f"--{name}", dest=f"map_{parameter}", **options)
+    defaults = MAP_NAMES[MAP].default_params()
+    for name, option in MAP_OPTIONS.items():
+        told = argparse.SUPPRESS
+        if not option.single:
+            known = option.parameter in defaults
+            default = f" (default: {_spelt(defaults[option.parameter])})" if known else ""
+            told = option.help + default
+        # None is a value of some; what is not given is not there.
+        group.add_argument(
+            f"--{name}",
+            dest=f"map_{option.parameter}",
+            **{**option.reads, "default": argparse.SUPPRESS, "help": told},
+        )
+    group.add_argument(
+        "--ensemble",
+        dest="n_members",
+        type=int,
+        metavar="N",
+        help="draw the map so many times, side by side, for so many models that vote",
+    )
     group.add_argument(
         "--seed",
-        type=_seed,
+        dest="random_state",
+        type=_number_or(int, "random"),
         metavar="N",
-        help="the same number draws the same map again; random draws another one each time "
+        help="the same number draws the same map again; random draws another each time "
         f"(default: {SEED})",
     )
     group.add_argument(
-        "--exclude", action="append", default=[], metavar="COLUMN", help="repeat for more columns"
+        "--exclude",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="do not read this column (repeat for more)",
     )
     group.add_argument(
-        "--include", action="append", metavar="COLUMN", help="use only these (repeat for more)"
+        "--include",
+        action="append",
+        metavar="COLUMN",
+        help="read only this column, and others included so (repeat for more)",
     )
     return group
 
 
-def _add_reading(one: argparse.ArgumentParser, *, tables: bool) -> None:
-    if tables:
-        one.add_argument("--table", metavar="NAME", help="the table, if SOURCE is a database")
-    _add_keep(one)
-    _add_long(one)
+@dataclass(frozen=True)
+class MapOption:
+    """An option of maps."""
+
+    parameter: str
+    """The constructor's parameter."""
+    help: str
+    """What it is, without its default, which the constructor has."""
+    single: bool
+    """Whether it is of single maps, and not shown where none is named."""
+    reads: dict[str, Any]
+    """How it is read."""
 
 
-def _add_keep(one: argparse.ArgumentParser) -> None:
-    one.add_argument(
-        "--keep",
-        action="append",
-        default=[],
-        metavar="COLUMN",
-        help="hand this column on, unchanged and first (repeat for more)",
-    )
+def _option(parameter: str, help: str, *, single: bool = False, **reads: Any) -> MapOption:
+    return MapOption(parameter, help, single, reads)
 
 
-def _add_long(one: argparse.ArgumentParser) -> None:
-    one.add_argument(
-        "--long",
-        type=_three_names,
-        metavar="ROW,FEATURE,VALUE",
-        help="the table is sparse: these are its three columns",
-    )
-    one.add_argument(
-        "--rows", metavar="TABLE", help="with --long: a table with one row for each row"
-    )
+def _number_or(read: Callable[[str], Any], *words: str) -> Callable[[str], Any]:
+    """A reader of numbers and of some words, such as auto; ``none`` is None."""
+
+    def reader(value: str) -> Any:
+        if value in words:
+            return _word(value)
+        try:
+            return read(value)
+        except ValueError:
+            allowed = " nor ".join(map(repr, words))
+            raise argparse.ArgumentTypeError(
+                f"{value!r} is neither a number nor {allowed}"
+            ) from None
+
+    return reader
 
 
-def _add_writing(one: argparse.ArgumentParser) -> None:
-    one.add_argument("--form", choices=FORMS, default="auto", help="of the SQL (auto)")
-    one.add_argument(
-        "--stage",
-        choices=STAGES,
-        default="features",
-        help="features, or the bare <x, r> before products and functions (features)",
-    )
-    one.add_argument(
-        "--output",
-        choices=OUTPUTS,
-        default="columns",
-        help="a column each, one array, or signs packed 64 to a whole number (columns)",
-    )
-    _add_plan(one)
-
-
-def _add_plan(one: argparse.ArgumentParser) -> None:
-    one.add_argument(
-        "--plan", choices=PLANS, default="auto", help="of a ternary pool's sums (auto)"
-    )
-
-
-def _add_engine(one: argparse.ArgumentParser) -> None:
-    one.add_argument("--memory-limit", metavar="SIZE", help="of DuckDB, such as 4GB")
-    one.add_argument("--threads", type=int, metavar="N", help="of DuckDB")
-
-
-def _option(parameter: str, help_text: str, **options: Any) -> tuple[str, dict[str, Any]]:
-    return parameter, {"help": help_text, "default": None, **options}
-
-
-def _whole_or_auto(value: str) -> int | str:
-    try:
-        return value if value == "auto" else int(value)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{value!r} is neither a number nor 'auto'") from None
-
-
-def _seed(value: str) -> int | str:
-    try:
-        return value if value == "random" else int(value)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{value!r} is neither a number nor 'random'") from None
+def _word(value: str) -> str | None:
+    """A text; ``none`` is None."""
+    return None if value == "none" else value
 
 
 def _numbers(value: str) -> list[int]:
@@ -386,32 +581,119 @@ def _three_names(value: str) -> tuple[str, ...]:
     return names
 
 
-#: The options of maps: the constructor's parameter, and how it is read. None is the map's default.
-MAP_OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
-    "components": _option("n_components", "features (krp: 1000)", type=int, metavar="K"),
-    "degree": _option("degree", "of a polynomial kernel (2)", type=int, metavar="G"),
-    "terms": _option("n_terms", "products in each feature (10)", type=int, metavar="T"),
+#: The options of maps, by their names; what is not given is the map's default.
+MAP_OPTIONS: dict[str, MapOption] = {
+    "components": _option("n_components", "how many features to compute", type=int, metavar="K"),
+    "degree": _option("degree", "the degree of the polynomial kernel", type=int, metavar="G"),
+    "terms": _option(
+        "n_terms",
+        "how many products are added up in a feature: more estimate better, and cost more; a "
+        "number, or auto",
+        type=_number_or(int, "auto"),
+        metavar="T",
+    ),
     "pool": _option(
         "pool",
-        "achlioptas (krp's default), hadamard (cheaper, as a rule better) or gaussian",
+        "how the hyperplanes are drawn: hadamard (in blocks: cheaper, and as a rule better), "
+        "achlioptas (each entry by itself, as the paper has it), or gaussian (not ternary)",
         metavar="NAME",
     ),
-    "hyperplanes": _option("n_hyperplanes", "in the pool (auto)", type=_whole_or_auto, metavar="P"),
-    "sparsity": _option("s", "a share 1/S is not zero (3)", type=float, metavar="S"),
-    "block-size": _option("block_size", "of hadamard, a power of two (64)", type=int, metavar="M"),
-    "kernel": _option(
-        "kernel", "rbf, laplacian, polynomial, linear or exponential", metavar="NAME"
+    "hyperplanes": _option(
+        "n_hyperplanes",
+        "how many hyperplanes there are to make products of; a number, or auto",
+        single=True,
+        type=_number_or(int, "auto"),
+        metavar="P",
     ),
-    "coef0": _option("coef0", "c0 of (gamma <x,y> + c0)^g (0)", type=float, metavar="C0"),
-    "gamma": _option("gamma", "gamma of the kernel (1)", type=float, metavar="GAMMA"),
-    "paired": _option("paired", "cosines and sines of one frequency", action="store_true"),
-    "landmarks": _option("n_landmarks", "rows that kgrp draws (300)", type=int, metavar="P"),
-    "marked": _option("n_marked", "of them in a direction (30)", type=int, metavar="T"),
-    "matrices": _option("n_matrices", "of prp (2)", type=int, metavar="M"),
-    "a": _option("a", "of spherical: (1 - |x-y|^2 / A^2)^degree (4)", type=float, metavar="A"),
-    "domain": _option("domain", "of tensor-sketch: fourier or bucket (fourier)", metavar="NAME"),
-    "binary": _option("binary", "signs of rank-one", action="store_true"),
-    "dtype": _option("dtype", "float32, float64 or auto (auto)", metavar="NAME"),
-    "nulls": _option("nulls", "error, zero, mean or propagate (error)", metavar="POLICY"),
-    "scaling": _option("scaling", "standard, minmax or unit (none)", metavar="NAME"),
+    "sparsity": _option(
+        "s",
+        "one in S entries of a hyperplane is not zero, where each is drawn by itself; 1: no zeros",
+        single=True,
+        type=float,
+        metavar="S",
+    ),
+    "block-size": _option(
+        "block_size",
+        "how many columns a hyperplane of a hadamard pool reads, a power of two",
+        single=True,
+        type=int,
+        metavar="M",
+    ),
+    "kernel": _option(
+        "kernel",
+        "which kernel to estimate: rbf, laplacian, polynomial, linear or exponential, of those "
+        "that the map has",
+        single=True,
+        metavar="NAME",
+    ),
+    "coef0": _option(
+        "coef0",
+        "the constant in the kernel (gamma <x, y> + coef0)^degree; 0 leaves all lower degrees out",
+        type=float,
+        metavar="C0",
+    ),
+    "gamma": _option(
+        "gamma",
+        "the factor gamma in the kernel; a number, or auto: by the columns' number and variance",
+        type=_number_or(float, "auto"),
+        metavar="GAMMA",
+    ),
+    "paired": _option(
+        "paired",
+        "take the cosine and the sine of each frequency, in place of cosines of twice as many",
+        single=True,
+        action="store_true",
+    ),
+    "landmarks": _option(
+        "n_landmarks", "how many rows of the table are drawn", single=True, type=int, metavar="P"
+    ),
+    "marked": _option(
+        "n_marked",
+        "how many of the rows drawn make a direction",
+        single=True,
+        type=int,
+        metavar="T",
+    ),
+    "matrices": _option(
+        "n_matrices",
+        "how many squares of projections make a feature, half of them subtracted",
+        single=True,
+        type=int,
+        metavar="M",
+    ),
+    "a": _option(
+        "a",
+        "the a in the kernel (1 - |x - y|^2 / a^2)^degree, at least 2",
+        single=True,
+        type=float,
+        metavar="A",
+    ),
+    "domain": _option(
+        "domain",
+        "where sketches are convolved: fourier (as products of sums) or bucket (as scikit-learn's "
+        "PolynomialCountSketch gives them)",
+        single=True,
+        metavar="NAME",
+    ),
+    "binary": _option(
+        "binary", "give the sign of each feature, 1 or -1", single=True, action="store_true"
+    ),
+    "scaling": _option(
+        "scaling",
+        "how columns are scaled first: standard (mean 0, deviation 1), minmax (0 to 1), unit (each "
+        "row to length 1), none, or auto: standard if they are of different units",
+        type=_word,
+        metavar="NAME",
+    ),
+    "nulls": _option(
+        "nulls",
+        "what a missing value is: error (nothing is computed), zero, mean (the column's), or "
+        "propagate (the row's features are NULL)",
+        metavar="POLICY",
+    ),
+    "dtype": _option(
+        "dtype",
+        "what is computed in: float32, float64, or auto: float32 if all columns are",
+        metavar="NAME",
+    ),
 }

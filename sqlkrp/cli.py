@@ -10,18 +10,30 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 from sqlkrp import report
 from sqlkrp.api import MAP_NAMES, Ensemble, FeatureMap, load
-from sqlkrp.arguments import MAP, MAP_OPTIONS, SEED, Command, parser
+from sqlkrp.arguments import (
+    MAP,
+    MAP_OPTIONS,
+    SEED,
+    Command,
+    map_help,
+    options_of,
+    parser,
+    summary,
+)
+from sqlkrp.display import visible
 from sqlkrp.engines import Database, connect, is_database, is_there, without_password
 from sqlkrp.errors import ParameterError, SqlkrpError
 from sqlkrp.files import require_free, require_other_file
 from sqlkrp.keeping import another_map_beside, kept_map, require_map_or_nothing, used_again
+from sqlkrp.spelling import as_options
 from sqlkrp.sql.statement import Statement
 
 __all__ = ["main"]
@@ -30,12 +42,14 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code is 0, 1 (verify found a difference), or 2 (an error)."""
     signal.signal(signal.SIGTERM, _stop)
-    warnings.showwarning = _warn
+    speaker = _Speaker()
+    warnings.showwarning = speaker.warn
     to_stdout = False
     try:
         if sys.stdout is None:
             raise ParameterError("standard output is closed: redirect it to /dev/null")
         given = parser(COMMANDS).parse_args(arguments)
+        speaker.options = options_of(given.parsed_by)
         to_stdout = getattr(given, "to", None) == "-"
         code: int = given.run(given)
         sys.stdout.flush()
@@ -43,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SqlkrpError as bad:
         if to_stdout and "Broken pipe" in str(bad):
             return _reader_went_away()
-        print(f"sqlkrp: {' '.join(str(bad).split())}", file=sys.stderr)
+        speaker.say(str(bad))
         return 2
     except BrokenPipeError:
         return _reader_went_away()
@@ -57,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, MemoryError) as bad:
         where = f" {bad.filename!r}" if isinstance(bad, OSError) and bad.filename else ""
         what = getattr(bad, "strerror", None) or str(bad) or "out of memory: ask for less"
-        print(f"sqlkrp: {' '.join(what.split())}{where}", file=sys.stderr)
+        speaker.say(f"{what}{where}")
         return 2
     except KeyboardInterrupt:
         print("sqlkrp: interrupted; nothing was left behind", file=sys.stderr)
@@ -68,8 +82,17 @@ def _stop(signum: int, frame: Any) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _warn(message: Any, *others: Any, **more: Any) -> None:
-    print(f"sqlkrp: warning: {' '.join(str(message).split())}", file=sys.stderr)
+class _Speaker:
+    """What says errors and warnings: in one line each, and in the command's own words."""
+
+    options: Mapping[str, str] = MappingProxyType({})
+
+    def say(self, message: str) -> None:
+        line = as_options(" ".join(message.split()), self.options)
+        print(f"sqlkrp: {visible(line)}", file=sys.stderr)
+
+    def warn(self, message: Any, *_: Any, **__: Any) -> None:
+        self.say(f"warning: {message}")
 
 
 def _reader_went_away() -> int:
@@ -84,7 +107,7 @@ def _reader_went_away() -> int:
 def _featurize(given: argparse.Namespace) -> int:
     started = time.monotonic()
     to_stdout = given.to == "-"
-    _require_new([given.to] if not to_stdout else [], given.force)
+    _require_new([given.to] if not to_stdout else [], given.replace)
     map_path = _require_map(given, to_stdout)
     with _open(given, given.source) as database:
         table = _table(given, given.source)
@@ -94,7 +117,7 @@ def _featurize(given: argparse.Namespace) -> int:
                 fitted,
                 table,
                 given.to,
-                replace=given.force,
+                replace=given.replace,
                 **_writing(given),
             )
     known = report.facts(fitted)
@@ -121,14 +144,16 @@ def _featurize(given: argparse.Namespace) -> int:
 def _require_map(given: argparse.Namespace, to_stdout: bool) -> str | None:
     """The file of the map that is used, or that one can be written to; before the work."""
     if given.use:
-        for option, dest, default in given.drawing:
-            if getattr(given, dest, default) != default:
-                raise ParameterError(f"--use takes a map as it was drawn: leave out {option}")
+        for option in given.drawing:
+            if getattr(given, option.dest, option.default) != option.default:
+                raise ParameterError(
+                    f"--use takes a map as it was drawn: leave out {option.option_strings[0]}"
+                )
         return str(given.use)
     if given.map_file is None:
         # The map beside the features belongs to them, and is replaced with them.
         path = None if to_stdout else _map_beside(given.to)
-        _require_new([path] if path else [], given.force or given.replace_map)
+        _require_new([path] if path else [], given.replace or given.replace_map)
     else:
         path = str(given.map_file)
     if path and Path(path).absolute() == Path(given.to).absolute():
@@ -155,16 +180,17 @@ def _map_to_use(
     if kept is not None:
         return kept, nullcontext()
     _tell_of_others(given, path, fitted)
-    own = given.map_file is None and given.force
+    own = given.map_file is None and given.replace
     return fitted, fitted.saving(path, replace=own or given.replace_map)
 
 
 def _tell_of_others(given: argparse.Namespace, path: str, fitted: FeatureMap) -> None:
     other = None if given.quiet else another_map_beside(Path(path), fitted)
     if other is not None:
-        _warn(
+        warnings.warn(
             f"{other!r} is a map of the same columns, and this draws another, whose features do "
-            f"not go together with that one's: {used_again(other)} uses it"
+            f"not go together with that one's: {used_again(other)} uses it",
+            stacklevel=1,
         )
 
 
@@ -206,6 +232,15 @@ def _draw(given: argparse.Namespace) -> int:
     return 0
 
 
+def _maps(given: argparse.Namespace) -> int:
+    if given.kind is not None:
+        print(map_help(given.kind))
+        return 0
+    pairs = [(kind, summary(kind)) for kind in MAP_NAMES]
+    print("\n".join([*report.aligned(pairs), "", "sqlkrp maps NAME lists the options of one."]))
+    return 0
+
+
 def _sql(given: argparse.Namespace) -> int:
     fitted = _load(given)
     if given.columns is not None:
@@ -228,7 +263,7 @@ def _sql(given: argparse.Namespace) -> int:
 def _tables(given: argparse.Namespace) -> int:
     fitted = _load(given)
     files = fitted.save_tables(
-        given.out, format=given.format, dialect=given.dialect, replace=given.force
+        given.out, format=given.format, dialect=given.dialect, replace=given.replace
     )
     _say(given, [("wrote", str(path)) for path in files])
     return 0
@@ -258,7 +293,7 @@ def _export(given: argparse.Namespace) -> int:
             fitted,
             _table(given, given.file),
             given.to,
-            replace=given.force,
+            replace=given.replace,
             **_writing(given),
         )
     form = f"{_counted(len(run.statement.columns), 'column')}, {run.statement.form} form"
@@ -299,7 +334,8 @@ def _inspect(given: argparse.Namespace) -> int:
     if given.json:
         print(json.dumps(report.facts(fitted, found), indent=1, ensure_ascii=False))
     else:
-        print("\n".join(report.map_lines(fitted, found)))
+        spoken = options_of(given.parsed_by)
+        print("\n".join(report.map_lines(fitted, found, lambda text: as_options(text, spoken))))
     # A map for sparse input has no statement to measure, and that is no fault.
     return 0 if isinstance(found, str) or not found.problems else 1
 
@@ -328,21 +364,21 @@ def _new_map(given: argparse.Namespace) -> FeatureMap:
     name = given.kind or MAP
     kind: Any = MAP_NAMES[name]
     parameters, known = {}, kind.parameter_names()
-    for option, (parameter, _) in MAP_OPTIONS.items():
-        value = getattr(given, f"map_{parameter}")
-        if value is None:
+    for option, its in MAP_OPTIONS.items():
+        if not hasattr(given, f"map_{its.parameter}"):
             continue
-        if parameter not in known:
-            own = [f"--{its}" for its, (one, _) in MAP_OPTIONS.items() if one in known]
+        if its.parameter not in known:
+            own = [f"--{one}" for one, other in MAP_OPTIONS.items() if other.parameter in known]
             raise ParameterError(
                 f"--map {name} has no --{option}: leave it out; it has {', '.join(own)}"
             )
-        parameters[parameter] = value
-    seed = SEED if given.seed is None else None if given.seed == "random" else given.seed
+        parameters[its.parameter] = getattr(given, f"map_{its.parameter}")
+    seed = SEED if given.random_state is None else given.random_state
+    seed = None if seed == "random" else seed
     one: FeatureMap = kind(**parameters, random_state=seed)
-    if given.ensemble is None:
+    if given.n_members is None:
         return one
-    return Ensemble(one, given.ensemble, random_state=seed)
+    return Ensemble(one, given.n_members, random_state=seed)
 
 
 def _open(given: argparse.Namespace, source: str | None, *, write: bool = False) -> Database:
@@ -455,6 +491,7 @@ def _bar() -> Callable[[float], None]:
 COMMANDS: dict[str, Command] = {
     "featurize": _featurize,
     "draw": _draw,
+    "maps": _maps,
     "sql": _sql,
     "tables": _tables,
     "run": _run,

@@ -115,8 +115,7 @@ def require_free(target: Path) -> None:
     """Raise TargetExistsError if there is something of this name."""
     if os.path.lexists(target):
         raise TargetExistsError(
-            f"{str(target)!r} exists already: choose another name, or replace it (--force, "
-            "or replace=True)"
+            f"{str(target)!r} exists already: choose another name, or replace it (replace=True)"
         )
 
 

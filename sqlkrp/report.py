@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlkrp.api import FeatureMap
+from sqlkrp.display import visible
 from sqlkrp.errors import ColumnError
 from sqlkrp.sql.planning import Plan, Way
 from sqlkrp.sql.statement import Preflight
@@ -106,8 +107,10 @@ def _plan_facts(plan: Plan) -> dict[str, Any]:
     }
 
 
-def map_lines(fitted: FeatureMap, found: Preflight | str) -> list[str]:
-    """The facts of a map for a person."""
+def map_lines(
+    fitted: FeatureMap, found: Preflight | str, spelt: Callable[[str], str] = str
+) -> list[str]:
+    """The facts of a map for a person, to whom ``spelt`` names parameters."""
     known = facts(fitted, found)
     parameters = ", ".join(f"{name}={value!r}" for name, value in known["parameters"].items())
     lines = aligned(
@@ -123,7 +126,7 @@ def map_lines(fitted: FeatureMap, found: Preflight | str) -> list[str]:
             ("SQL", found if isinstance(found, str) else _sql_text(found)),
         ]
     )
-    return lines if isinstance(found, str) else [*lines, *_preflight_lines(found)]
+    return lines if isinstance(found, str) else [*lines, *_preflight_lines(found, spelt)]
 
 
 def _work_pairs(fitted: FeatureMap, found: Preflight | str) -> list[tuple[str, str]]:
@@ -150,7 +153,7 @@ def _plan_text(plan: Plan, stage: int) -> str:
     )
 
 
-def _preflight_lines(found: Preflight) -> list[str]:
+def _preflight_lines(found: Preflight, spelt: Callable[[str], str]) -> list[str]:
     plan = found.plan
     pairs = [] if plan is None else [("  sums", _plan_text(plan, stage)) for stage in plan.ways]
     if plan is not None and plan.pairs:
@@ -160,8 +163,8 @@ def _preflight_lines(found: Preflight) -> list[str]:
         pairs.append((f"  {check.what}", f"{check.found:,}{limit}"))
     return [
         *aligned(pairs),
-        *(f"too large: {problem}" for problem in found.problems),
-        *(f"too large for a table: {problem}" for problem in found.table_problems),
+        *(f"too large: {spelt(problem)}" for problem in found.problems),
+        *(f"too large for a table: {spelt(problem)}" for problem in found.table_problems),
     ]
 
 
@@ -181,10 +184,11 @@ def verification_lines(result: Verification, *, every: bool) -> list[str]:
     if not result.rows:
         return ["nothing was compared: there are no rows to compare; verify a table that has some"]
     count = len(result.names) if every else min(_SHOWN_FEATURES, len(result.names))
-    width = max(len(name) for name in result.names)
+    names = {name: visible(name) for name in result.names}
+    width = max(map(len, names.values()))
     lines = [f"{'feature':<{width}}  largest absolute error  largest relative error"]
     for name, absolute, relative in result.worst(count):
-        lines.append(f"{name:<{width}}  {absolute:>22.3g}  {relative:>22.3g}")
+        lines.append(f"{names[name]:<{width}}  {absolute:>22.3g}  {relative:>22.3g}")
     if count < len(result.names):
         lines.append(f"({len(result.names) - count:,} more features are no worse)")
     verdict = (
@@ -201,9 +205,9 @@ def verification_lines(result: Verification, *, every: bool) -> list[str]:
 
 
 def aligned(pairs: Sequence[tuple[str, str]]) -> list[str]:
-    """Lines of label and text, the texts below each other."""
+    """Lines of label and text, the texts below each other; each stays one line."""
     width = max(len(label) for label, _ in pairs)
-    return [f"{label:<{width}}  {value}" for label, value in pairs]
+    return [f"{label:<{width}}  {visible(value)}" for label, value in pairs]
 
 
 def pool_text(known: dict[str, Any]) -> str:

@@ -1,9 +1,12 @@
 """Every command as a user types it."""
 
+import contextlib
 import gzip
+import inspect
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +19,7 @@ from support import dyadic, flipped_query, read_table, store
 
 import sqlkrp
 from sqlkrp.api import MAP_NAMES
-from sqlkrp.arguments import parser
+from sqlkrp.arguments import MAP_OPTIONS, parser
 from sqlkrp.cli import COMMANDS, main
 
 DIGITS = Path(__file__).parents[1] / "examples" / "digits.csv"
@@ -78,7 +81,7 @@ def test_a_map_is_used_again_in_place_of_drawing_another(run_cli, tmp_path):
     test.assign(id=range(30)).to_csv(tmp_path / "test.csv", index=False)
     options = ("--components", 8, "--scaling", "standard")
     told = run_cli("featurize", "train.csv", *options, "--to", "f.csv").stdout.splitlines()[-1]
-    assert told.split() == "again sqlkrp featurize NEW --use f.map.json --to ...".split()
+    assert told.split(None, 1) == ["again", "sqlkrp featurize NEW --use f.map.json --to ..."]
     before = (tmp_path / "f.map.json").read_bytes()
     command = ["test.csv" if word == "NEW" else word for word in told.split()[2:-1]]
     done = run_cli(*command, "g.csv", "--keep", "id")
@@ -310,8 +313,8 @@ def test_ensembles_and_wrong_options_on_the_command_line(run_cli, tmp_path):
     assert type(sqlkrp.load(tmp_path / "m.json")).__name__ == "Ensemble"
     wrong = run_cli("draw", DIGITS, "-o", "n.json", "--map", "pca", "--degree", 2, code=2).stderr
     assert wrong == (
-        "sqlkrp: --map pca has no --degree: leave it out; it has --components, --dtype, --nulls, "
-        "--scaling\n"
+        "sqlkrp: --map pca has no --degree: leave it out; it has --components, --scaling, "
+        "--nulls, --dtype\n"
     )
     assert "invalid choice" in run_cli("draw", DIGITS, "-o", "n.json", "--map", "x", code=2).stderr
 
@@ -455,8 +458,8 @@ def test_inspect_tells_all(run_cli, drawn):
         (["featurize", DIGITS, "--to", "f.txt"], "use one of .csv, .csv.gz, .parquet"),
         (["featurize", DIGITS, "--to", "no/f.csv"], "there is no folder"),
         (["featurize", DIGITS, "--to", "f.csv", "--degree", "two"], "invalid int value: 'two'"),
-        (["featurize", DIGITS, "--to", "f.csv", "--degree", "0"], "degree=0 is not allowed"),
-        (["featurize", DIGITS, "--to", "f.csv", "--pool", "x"], "pool='x' is not allowed"),
+        (["featurize", DIGITS, "--to", "f.csv", "--degree", "0"], "--degree 0 is not allowed: use"),
+        (["featurize", DIGITS, "--to", "f.csv", "--pool", "x"], "--pool x is not allowed"),
         (["featurize", DIGITS, "--to", "f.csv", "--hyperplanes", "x"], "--hyperplanes"),
         (["featurize", DIGITS, "--to", "f.csv", "--hyperplanes", "9"], "use 20 or more"),
         (["featurize", DIGITS, "--to", "f.csv", "--exclude", "lable"], "did you mean 'label'?"),
@@ -477,7 +480,7 @@ def test_inspect_tells_all(run_cli, drawn):
         (["run", "m.json", "--db", "w.duckdb", "--table", "s", "--into", "f"], "cannot read s"),
         (["run", "m.json", "--db", "w.duckdb", "--table", "t", "--into", "t", "--replace"],
          "is read by this"),
-        (["verify", "m.json", "--db", "w.duckdb", "--table", "t", "--sample", "0"], "sample=0"),
+        (["verify", "m.json", "--db", "w.duckdb", "--table", "t", "--sample", "0"], "--sample 0"),
         (["export", "m.json", "--to", "f.csv"], "name a database"),
         (["export", "m.json", "--db", "w.duckdb", "--file", DIGITS, "--to", "f.csv"], "one source"),
         (["sql", "m.json", "--table", "t", "--rows", "k"], "belongs to (row, feature, value)"),
@@ -502,6 +505,89 @@ def test_each_command_s_help_has_an_example_that_parses(run_cli, command):
     help_text = " ".join(run_cli(command, "--help").stdout.split())
     example = help_text.split(f"example: sqlkrp {command} ")[1].split()
     assert parser(COMMANDS).parse_args([command, *example]).run
+
+
+def options_in(help_text):
+    return set(re.findall(r"^  (?:-\w(?: [A-Z]+)?, )?(--[\w-]+)", help_text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("command", ["featurize", "draw"])
+@pytest.mark.parametrize("columns", [80, 120])
+def test_help_is_in_groups_and_leaves_single_maps_out(run_cli, command, columns):
+    environment = {**os.environ, "COLUMNS": str(columns)}
+    help_text = run_cli(command, "--help", env=environment).stdout
+    assert max(map(len, help_text.splitlines())) <= columns
+    _, *parts = re.split(r"^(\w[\w ]+):\n", help_text, flags=re.MULTILINE)
+    groups = dict(zip(parts[::2], parts[1::2], strict=True))
+    titles = ["options", "input", "output", "the map", *["the SQL"][: command == "featurize"]]
+    assert [*groups] == [*titles, "the engine"]
+    assert options_in(groups["options"]) == {"--help", "--quiet"}
+    common = {"--map", "--components", "--degree", "--terms", "--pool", "--coef0", "--gamma",
+              "--scaling", "--nulls", "--seed", "--exclude", "--include"}  # fmt: skip
+    assert common <= options_in(groups["the map"])
+    single = {"--hyperplanes", "--sparsity", "--block-size", "--kernel", "--paired", "--landmarks",
+              "--marked", "--matrices", "--a", "--domain", "--binary"}  # fmt: skip
+    assert not single & options_in(help_text)
+    assert "sqlkrp maps NAME" in " ".join(help_text.split())
+
+
+def test_the_maps_are_listed_with_their_options_and_defaults(run_cli):
+    listed = run_cli("maps").stdout
+    for name, one in MAP_NAMES.items():
+        (line,) = (line for line in listed.splitlines() if line.startswith(f"{name} "))
+        assert line.partition(" ")[2].strip() == one.__doc__.splitlines()[0]
+        told = run_cli("maps", name, env={**os.environ, "COLUMNS": "1000"}).stdout
+        signature = inspect.signature(one).parameters
+        options = {name: option for name, option in MAP_OPTIONS.items()
+                   if option.parameter in signature}  # fmt: skip
+        # The seed is of the command, and every other parameter has an option.
+        assert {option.parameter for option in options.values()} == {*signature} - {"random_state"}
+        assert options_in(told) == {f"--{name}" for name in options}
+        spelt = {"None": "none", "False": "no"}
+        for name, option in options.items():
+            value = signature[option.parameter].default
+            word = f"{value:g}" if isinstance(value, float) else spelt.get(str(value), value)
+            (line,) = (line for line in told.splitlines() if line.startswith(f"  --{name} "))
+            assert line.endswith(f"(default: {word})"), line
+        assert f"sqlkrp.{one.__name__}" in told
+    assert "invalid choice: 'krb'" in run_cli("maps", "krb", code=2).stderr
+
+
+def test_defaults_in_help_are_those_of_the_constructor(capsys, monkeypatch):
+    def drawn(self, n_components=77, *, degree=5, gamma="auto", random_state=None): ...
+
+    monkeypatch.setattr(sqlkrp.KRP, "__init__", drawn)
+    for arguments in (["maps", "krp"], ["draw", "--help"]):
+        with contextlib.suppress(SystemExit):
+            main(arguments)
+        told = " ".join(capsys.readouterr().out.split())
+        for default in ("how many features to compute (default: 77)", "kernel (default: 5)",
+                        "variance (default: auto)"):  # fmt: skip
+            assert default in told
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_says_what_it_is(command):
+    one = parser(COMMANDS)._subparsers._group_actions[0].choices[command]
+    for action in one._actions:
+        assert action.help, action.option_strings
+        assert action.help == "==SUPPRESS==" or len(action.help.split()) >= 3, action.help
+    assert all(option.help for option in MAP_OPTIONS.values())
+
+
+def test_numbers_may_be_auto_and_none_is_none(run_cli):
+    def read(*words):
+        return parser(COMMANDS).parse_args(["draw", "t.csv", "-o", "m", *words])
+
+    assert read("--gamma", "auto").map_gamma == read("--terms", "auto").map_n_terms == "auto"
+    assert (read("--gamma", "0.5").map_gamma, read("--terms", "5").map_n_terms) == (0.5, 5)
+    assert read("--scaling", "none").map_scaling is None
+    assert read("--scaling", "auto").map_scaling == "auto"
+    assert not hasattr(read(), "map_scaling")
+    for words in (("--gamma", "none"), ("--gamma", "wide"), ("--terms", "1.5")):
+        refused = run_cli("draw", DIGITS, "-o", "m.json", *words, code=2).stderr
+        assert f"{words[1]!r} is neither a number nor 'auto'" in refused
+    run_cli("draw", DIGITS, "-o", "m.json", "--map", "spherical", "--scaling", "none")
 
 
 def test_commands_and_options_are_in_the_readme():

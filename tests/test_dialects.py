@@ -295,11 +295,11 @@ def test_sizes_are_those_of_the_statement():
     ("name", "options", "parameters", "message"),
     [
         ("postgres", {}, {"n_components": 1700}, "at most 1,664 entries in a SELECT.*has 1,700: "
-         "use output=array or fewer components"),
+         "use output='array' or fewer components"),
         ("sqlite", {}, {"n_components": 2500}, "at most 2,000 entries in a SELECT.*fewer comp"),
         ("sqlite", {"form": "wide"}, {"n_components": 900, "n_hyperplanes": 2100},
-         "at most 2,000.*use form=tables or"),
-        ("clickhouse", {"form": "wide"}, {"n_components": 4000}, "262,144 bytes.*form=tables"),
+         "at most 2,000.*use form='tables' or"),
+        ("clickhouse", {"form": "wide"}, {"n_components": 4000}, "262,144 bytes.*form='tables'"),
         ("oracle", {}, {"n_components": 1200}, "oracle takes at most 1,000 entries"),
         ("trino", {"output": "array"}, {"n_components": 300}, "at most 254 items of an array"),
     ],

@@ -23,9 +23,9 @@ def check_columns(session: Session, prepare: Prepare, data: Input, keep: Sequenc
     """Raise ColumnError unless the source has the map's columns, as numbers, and those to keep."""
     if data.long is not None:
         if keep and data.key_types is None:
+            named = ", ".join(map(repr, keep))
             raise ParameterError(
-                f"columns to keep ({', '.join(keep)}) come from a table of rows: name it (--rows, "
-                "or rows=)"
+                f"columns to keep ({named}) come from a table of rows: name it (rows=TABLE)"
             )
         match_columns(keep, data.key_types or {}, where="the table of rows")
         _require_numbers(session, [data.long.value], data)

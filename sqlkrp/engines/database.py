@@ -297,8 +297,7 @@ class Database(Shown):
         existing, wanted = found[1], "view" if view else "table"
         if not replace:
             raise TargetExistsError(
-                f"{name!r} exists already: choose another name, or replace it (--replace, "
-                "or replace=True)"
+                f"{name!r} exists already: choose another name, or replace it (replace=True)"
             )
         if existing != wanted:
             raise TargetExistsError(

@@ -292,7 +292,7 @@ class Postgres(Session):
 _CURES = {
     errors.NumericValueOutOfRange: (
         ": some sum or product leaves the range of its type, which Postgres refuses; draw the map "
-        "with scaling='standard' or 'unit' (--scaling)"
+        "with scaling='standard' or 'unit'"
     ),
     errors.InsufficientPrivilege: (
         ": ask for the privilege; export and verify in the wide form only need SELECT on the table"

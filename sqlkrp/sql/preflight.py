@@ -52,8 +52,8 @@ def checks(
     limits, bare = dialect.limits, _without_names(text, dialect)
     depth, nested = _depths(bare)
     fewer = ("fewer components",)
-    shorter = (*(("form=tables",) if form == "wide" else ("fewer columns",)), *fewer)
-    narrow = ("output=array",) if not items and dialect.array else ()
+    shorter = (*(("form='tables'",) if form == "wide" else ("fewer columns",)), *fewer)
+    narrow = ("output='array'",) if not items and dialect.array else ()
     # Where the features themselves are too many, the other form has as many.
     many = limits.select_columns is not None and outputs > limits.select_columns
     slimmer = (*narrow, *fewer) if many else shorter
@@ -75,7 +75,7 @@ def table_checks(
 ) -> list[Check]:
     """The sizes of a table of the statement's rows."""
     limits = dialect.limits
-    cures = (*(("output=array",) if dialect.array else ()), "fewer components")
+    cures = (*(("output='array'",) if dialect.array else ()), "fewer components")
     columns = n_kept + n_features
     # With a header of 24 bytes; what kept columns take, only the engine knows.
     row = 24 + number_bytes * n_features if output != "array" else 0

@@ -273,7 +273,8 @@ def _check(query: Query, dialect: Dialect) -> None:
         raise LimitError(f"{dialect.name} has no arrays of numbers: use output='columns'")
     if query.long is not None and query.long.keys is None and query.keep:
         raise ParameterError(
-            f"columns to keep ({', '.join(query.keep)}) come from a table of rows: name it"
+            f"columns to keep ({', '.join(map(repr, query.keep))}) come from a table of rows: "
+            "name it (rows=TABLE)"
         )
 
 
