@@ -28,9 +28,8 @@ from sqlkrp.arguments import (
     parser,
     summary,
 )
-from sqlkrp.display import visible
 from sqlkrp.engines import Database, connect, is_database, is_there, without_password
-from sqlkrp.errors import ParameterError, SqlkrpError
+from sqlkrp.errors import ParameterError, SqlkrpError, visible
 from sqlkrp.files import require_free, require_other_file
 from sqlkrp.keeping import another_map_beside, kept_map, require_map_or_nothing, used_again
 from sqlkrp.spelling import as_options

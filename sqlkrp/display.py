@@ -1,4 +1,4 @@
-"""How things show themselves: names without control characters, one line, a small HTML table."""
+"""How results show themselves: in one line, and in a notebook as a small table."""
 
 from __future__ import annotations
 
@@ -6,18 +6,9 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-__all__ = ["Shown", "html_table", "visible"]
+from sqlkrp.errors import visible
 
-
-def visible(text: str) -> str:
-    r"""A text with what would not be seen, or would move the cursor, as its escape.
-
-    >>> print(visible("a\nb\x1b[2J"))
-    a\nb\x1b[2J
-    """
-    return "".join(
-        one if one.isprintable() else one.encode("unicode_escape").decode() for one in text
-    )
+__all__ = ["Shown", "html_table"]
 
 
 def html_table(title: str, rows: Mapping[str, Any]) -> str:

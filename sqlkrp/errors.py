@@ -16,15 +16,35 @@ __all__ = [
     "RangeWarning",
     "SqlkrpError",
     "TargetExistsError",
+    "UnknownParameterError",
+    "visible",
 ]
 
 
+def visible(text: str) -> str:
+    r"""A text with what would not be seen, or would move the cursor, as its escape.
+
+    >>> print(visible("a\nb\x1b[2J"))
+    a\nb\x1b[2J
+    """
+    return "".join(
+        one if one.isprintable() else one.encode("unicode_escape").decode() for one in text
+    )
+
+
 class SqlkrpError(Exception):
-    """Base of every error that sqlkrp raises on purpose."""
+    """Base of every error that sqlkrp raises on purpose; its message stays one line."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(visible(message))
 
 
 class ParameterError(SqlkrpError, ValueError):
     """A parameter has a value that is not allowed."""
+
+
+class UnknownParameterError(ParameterError, TypeError):
+    """A parameter does not exist."""
 
 
 class ColumnError(SqlkrpError, ValueError):

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlkrp.api import FeatureMap
-from sqlkrp.display import visible
-from sqlkrp.errors import ColumnError
+from sqlkrp.errors import ColumnError, visible
 from sqlkrp.sql.planning import Plan, Way
 from sqlkrp.sql.statement import Preflight
 from sqlkrp.stages import Program, Projection

@@ -500,6 +500,70 @@ def test_errors_are_one_line_that_helps(run_cli, drawn, tmp_path, arguments, mes
     assert sorted(p.name for p in tmp_path.iterdir()) == before
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["featurize", "n.csv", "--to", "f.csv"],
+         "draw the map with --nulls zero, mean or propagate, or clean the table"),
+        (["draw", "--columns", "a,b", "--scaling", "minmax", "-o", "n.json"],
+         "scaling and --nulls mean need data, and only column names were given: fit to a table or "
+         "a DataFrame, or use --scaling none and another policy"),
+        (["draw", DIGITS, "--seed", "-1", "-o", "n.json"], "--seed -1 is not allowed: use a whole"),
+        (["draw", DIGITS, "--ensemble", "0", "-o", "n.json"], "--ensemble 0 is not allowed"),
+        (["draw", DIGITS, "--scaling", "x", "-o", "n.json"],
+         "--scaling x is not allowed: use one of none, 'standard'"),
+        (["draw", DIGITS, "--pool", "x y", "-o", "n.json"], "--pool 'x y' is not allowed"),
+        (["draw", DIGITS, "--sparsity", "0.5", "-o", "n.json"], "--sparsity 0.5 is not allowed"),
+        (["draw", DIGITS, "--map", "spherical", "--a", "1", "-o", "n.json"], "--a 1.0 is not"),
+        (["featurize", DIGITS, "--to", "old.csv"], "or replace it (--force)"),
+        (["tables", "m.json", "-o", "old"], "or replace it (--force)"),
+        (["run", "m.json", "--db", "w.duckdb", "--table", "t", "--into", "t2"],
+         "or replace it (--replace)"),
+        (["export", "m.json", "--db", "w.duckdb", "--table", "t", "--long", "id,name,c0",
+          "--keep", "name", "--to", "f.csv"], "name it (--rows TABLE)"),
+        (["sql", "m.json", "--table", "t", "--dialect", "sqlite", "--output", "array"],
+         "use --output columns"),
+        (["sql", "m.json", "--table", "t", "--plan", "butterflies"], "--plan butterflies is for"),
+        # What a user called something is left as it is.
+        (["draw", DIGITS, "--exclude", "nulls='mean' s=3", "-o", "n.json"],
+         "column \"nulls='mean' s=3\" is not"),
+    ],
+)  # fmt: skip
+def test_messages_name_options_as_they_are_typed(run_cli, drawn, tmp_path, arguments, message):
+    (tmp_path / "n.csv").write_text("a,b\n1,2\n,3\n")
+    (tmp_path / "old.csv").write_text("old")
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "load.sql").write_text("old")
+    if "t2" in arguments:
+        with duckdb.connect(str(tmp_path / "w.duckdb")) as connection:
+            connection.execute("CREATE TABLE t2 AS SELECT 1 AS a")
+    assert message in run_cli(*arguments, code=2).stderr
+
+
+def test_what_is_too_large_is_told_in_options_too(run_cli, tmp_path):
+    sqlkrp.KRP(2, 2000, pool="hadamard", random_state=0).fit(["a"]).save(tmp_path / "m.json")
+    told = run_cli("inspect", "m.json", "--dialect", "postgres", code=None).stdout
+    assert "use --output array or fewer components" in told
+    assert "KRP(degree=2, n_components=2000, " in told
+
+
+def test_control_characters_in_names_are_shown_escaped(run_cli, tmp_path):
+    names = ["a\x1b[2Jb", "c\u202ed", "e\nf"]
+    frame = dyadic(4, 3, names=names).assign(**{"t\x07": "x"})
+    with duckdb.connect(str(tmp_path / "w.duckdb")) as connection:
+        store(connection, frame)
+    source = ("w.duckdb", "--table", "t")
+    done = run_cli("featurize", *source, "--keep", names[0], "--components", 3, "--to", "f.csv")
+    assert r"4 rows of a\x1b[2Jb + 3 columns" in done.stdout
+    assert r"left out: t\x07 (VARCHAR)" in done.stdout
+    told = run_cli("inspect", "f.map.json").stdout
+    assert r"2: c\u202ed, e\nf" in told
+    refused = run_cli("draw", *source, "--exclude", names[2] + "x", "-o", "m.json", code=2).stderr
+    assert r"column 'e\nfx' is not in the data: did you mean 'e\nf'?" in refused
+    for text in (done.stdout, told, refused):
+        assert text.replace("\n", "").isprintable()
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_s_help_has_an_example_that_parses(run_cli, command):
     help_text = " ".join(run_cli(command, "--help").stdout.split())

@@ -6,7 +6,7 @@ import pytest
 from support import dyadic, store
 
 import sqlkrp
-from sqlkrp.display import visible
+from sqlkrp.errors import visible
 
 HOSTILE = "<script>alert('&')</script>\x1b[2J\n"
 

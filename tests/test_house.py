@@ -94,9 +94,9 @@ def readme_blocks(language):
     return re.findall(rf"^```{language}\n(.*?)^```", readme, re.DOTALL | re.MULTILINE)
 
 
-def test_the_readme_s_python_runs(tmp_path):
+def test_the_readme_s_python_runs_twice_in_a_row(tmp_path):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    for block in readme_blocks("python"):
+    for block in readme_blocks("python") * 2:
         subprocess.run([sys.executable, "-c", block], check=True, cwd=tmp_path)
 
 

@@ -1,5 +1,9 @@
 """Parameters, choosing columns, and scikit-learn's habits."""
 
+import copy
+import inspect
+import pickle
+
 import duckdb
 import numpy as np
 import pandas as pd
@@ -12,6 +16,7 @@ from support import dyadic, store
 
 import sqlkrp
 from sqlkrp.errors import ColumnError, NotFittedError, ParameterError
+from sqlkrp.maps.base import near_matches
 
 
 @pytest.mark.parametrize(
@@ -39,6 +44,64 @@ def test_unknown_parameters_name_near_ones():
         sqlkrp.KRP(colour="red")
     with pytest.raises(TypeError):
         sqlkrp.KRP(2, 10, 5)  # all but degree and n_components are keywords
+
+
+@pytest.mark.parametrize("one", sqlkrp.api.MAPS.values(), ids=sqlkrp.api.MAPS)
+def test_a_misspelt_parameter_of_a_constructor_is_named(one):
+    # A TypeError as of any function, a ParameterError as of any parameter.
+    with pytest.raises(TypeError, match=r"has no parameter 'random_stat': did you mean") as no:
+        one(random_stat=3)
+    assert isinstance(no.value, ParameterError)
+    assert "\n" not in str(no.value)
+
+
+@pytest.mark.parametrize("given", ["components", "n_component", "nComponents"])
+def test_constructors_suggest_what_other_libraries_call_it(given):
+    with pytest.raises(TypeError, match=f"^KRP has no parameter '{given}': did you mean 'n_comp"):
+        sqlkrp.KRP(**{given: 100})
+    krp = sqlkrp.KRP(3, n_components=7)
+    assert copy.copy(krp).get_params() == pickle.loads(pickle.dumps(krp)).get_params()
+    assert list(inspect.signature(sqlkrp.KRP).parameters) == sqlkrp.KRP.parameter_names()
+
+
+@pytest.mark.parametrize(
+    ("name", "present", "told"),
+    [
+        ("lable", ["label", "table", "x"], "did you mean 'label' or 'table'?"),
+        ("Lable", ["label", "x"], "did you mean 'label'?"),
+        ("hieght_mc", ["height_cm", "width_cm"], "did you mean 'height_cm'?"),
+        # A number that is not there is another column; the next ones are named, not their cousins.
+        ("pixel_0_3", [f"pixel_{i}_{j}" for i in range(8) for j in range(8) if (i, j) != (0, 3)],
+         "the nearest are 'pixel_0_2', 'pixel_0_4', 'pixel_0_1'"),
+        ("pixel_0_3", ["pixel_7_3", "pixel_0_9", "px_0_3"], "did you mean 'px_0_3'?"),
+        ("pixel_0_3", ["pixel_7_3", "pixel_03"], "did you mean 'pixel_03'?"),
+        ("pixel_0_3", ["pixel_7_4", "x"], "there are 'pixel_7_4', 'x'"),
+        ("pixel_0_3x", ["pixel_0_2", "pixel_0_3"], "did you mean 'pixel_0_3'?"),
+        ("c10", ["c1", "c7", "c9", "c11"], "the nearest are 'c11', 'c1'"),
+        ("price", ["prices", "Price"], "did you mean 'Price'?"),
+        ("a", ["b", "c"], "there are 'b', 'c'"),
+        ("", [], "there are none"),
+    ],
+)  # fmt: skip
+def test_near_matches_are_where_a_name_differs(name, present, told):
+    assert near_matches(name, present) == f": {told}"
+
+
+def test_one_row_without_brackets_is_told_how_to_be_one():
+    krp = sqlkrp.KRP(2, 3, random_state=0).fit(["a", "b", "c"])
+    row = np.array([1.0, 2.0, 3.0])
+    for one in (row, [1, 2, 3], pd.Series(row)):
+        with pytest.raises(ColumnError, match=r"of 3: X\.reshape\(1, -1\) is one row"):
+            krp.transform(one)
+    assert krp.transform(row.reshape(1, -1)).shape == (1, 3)
+
+
+def test_a_message_is_one_line_whatever_a_name_holds():
+    message = str(ColumnError("column a\nb\x1b[2J\u202e is no column"))
+    assert message == r"column a\nb\x1b[2J\u202e is no column"
+    with pytest.raises(ColumnError) as no:
+        sqlkrp.KRP(2, 3).fit(["a\nb"], exclude=["a\r\x07"])
+    assert str(no.value).isprintable()
 
 
 def test_numpy_numbers_are_numbers(tmp_path):

@@ -13,6 +13,7 @@ from sqlglot import exp
 from support import dyadic, store, unguarded
 
 import sqlkrp
+from sqlkrp.errors import ParameterError
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.sql.names import number, quote, table_name
 from sqlkrp.sql.statement import write
@@ -290,3 +291,17 @@ def test_truth_values_are_cast_in_the_dialect_s_own_way(connection):
     for text in (written(krp, steps), written(krp, steps, form="tables")):
         assert 'CAST(CAST("a" AS INT) AS DOUBLE)' in text
         assert 'CAST("b" AS INT)' not in text
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["SELECT * FROM t", " select\n1", "(SELECT 1)", "WITH a AS (SELECT 1) FROM a", "FROM 'x.csv'"],
+)
+def test_a_query_is_no_table_but_a_view_of_it_is(query, connection):
+    krp = sqlkrp.KRP(2, 3, random_state=0).fit(["a"])
+    with sqlkrp.connect(connection) as db:
+        for use in (krp.to_sql, db.source, lambda table: db.create(krp, table, "f")):
+            with pytest.raises(ParameterError, match=r"is a query.*make a view of it") as no:
+                use(query)
+            assert "\n" not in str(no.value)
+    assert table_name('"SELECT 1"') == ("SELECT 1",)

@@ -9,6 +9,7 @@ import copy
 import difflib
 import inspect
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, TypeVar
@@ -16,7 +17,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sqlkrp.errors import ColumnError, MapFileError, NotFittedError, ParameterError
+from sqlkrp.errors import (
+    ColumnError,
+    MapFileError,
+    NotFittedError,
+    ParameterError,
+    UnknownParameterError,
+)
 from sqlkrp.maps.source import (
     BOOLEAN,
     FLOAT32,
@@ -38,6 +45,8 @@ SomeMap = TypeVar("SomeMap", bound="Map")
 
 _SCALINGS = (None, "standard", "minmax", "unit")
 _DTYPES = ("auto", "float32", "float64")
+# Names that a message suggests.
+_SHOWN_NAMES = 3
 # More would not fit in memory as they are drawn, nor in any table.
 _MOST_FEATURES = 10_000_000
 
@@ -87,6 +96,18 @@ class Map:
 
     # --- parameters ---------------------------------------------------------------------------
 
+    def __new__(cls: type[SomeMap], *_: Any, **parameters: Any) -> SomeMap:
+        # Before the constructor's own TypeError, which names no parameter that there is.
+        cls._require_known(parameters, cls.parameter_names())
+        return super().__new__(cls)
+
+    @classmethod
+    def _require_known(cls, given: Iterable[str], known: Iterable[str]) -> None:
+        for name in given:
+            if name not in known:
+                near = near_matches(name, known)
+                raise UnknownParameterError(f"{cls.__name__} has no parameter {name!r}{near}")
+
     @classmethod
     def parameter_names(cls) -> list[str]:
         """The names of the constructor's parameters."""
@@ -123,9 +144,7 @@ class Map:
         known = self.get_params()
         # A part before its own parameters: the new part is what they are of.
         for name, value in sorted(parameters.items(), key=lambda given: given[0].count("__")):
-            if name not in known:
-                near = near_matches(name, known)
-                raise ParameterError(f"{type(self).__name__} has no parameter {name!r}{near}")
+            self._require_known([name], known)
             part, inner, its = name.partition("__")
             if inner:
                 self.parts()[part].set_params(**{its: value})
@@ -265,6 +284,11 @@ class Map:
                 "or an array, or compute in the database with db.relation or db.create"
             )
         table = to_array(X)
+        if table.ndim == 1:
+            raise ColumnError(
+                f"expected rows and columns, got one dimension, of {len(table)}: "
+                "X.reshape(1, -1) is one row, X.reshape(-1, 1) one column"
+            )
         if table.ndim != 2 or table.shape[1] != len(prepare.columns):
             raise ColumnError(
                 f"expected {len(prepare.columns)} columns, got an array of shape {table.shape}: "
@@ -339,11 +363,63 @@ def near_matches(name: str, present: Iterable[str]) -> str:
     """The end of an error message: what may have been meant."""
     names = [str(one) for one in present]
     folded = [one for one in names if one.lower() == name.lower()]
-    near = folded or difflib.get_close_matches(name, names, n=3)
+    same_numbers = [one for one in names if _numbers(one) == _numbers(name)]
+    letters, numbers = _nearest(name, names)
+    near = folded or letters or difflib.get_close_matches(name, same_numbers, n=_SHOWN_NAMES)
     if near:
         return ": did you mean " + " or ".join(repr(one) for one in near) + "?"
+    if numbers:
+        return ": the nearest are " + ", ".join(repr(one) for one in numbers)
     shown = ", ".join(repr(one) for one in names[:8]) + (", ..." if len(names) > 8 else "")
     return f": there are {shown or 'none'}"
+
+
+def _nearest(name: str, present: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The names that differ from this one at one place only, and least: in letters, in numbers.
+
+    At least half of a name must be the same; two letters that are exchanged are as one. A name with
+    another number is another column, and none misspelt: of these the nearest differ as far back as
+    possible, and by the least.
+
+    >>> _nearest("pixel_0_3", ["pixel_7_3", "pixel_0_9", "pixel_0_4", "px_0_3"])
+    (['px_0_3'], ['pixel_0_4', 'pixel_0_9'])
+    """
+    found: dict[bool, list[tuple[tuple[int, int], int, str]]] = {False: [], True: []}
+    for other in present:
+        start, ours, its = _difference(name.lower(), other.lower())
+        stretch = max(len(ours), len(its)) - (len(ours) == 2 and ours == its[::-1])
+        if 2 * stretch > max(len(name), len(other)):
+            continue
+        if not _numbers(ours + its):
+            found[False].append(((stretch, 0), 0, other))
+        elif (ours + its).isdecimal():
+            pairs = zip(_numbers(name), _numbers(other), strict=False)
+            # Of very long numbers, which Python would not read, the end.
+            apart = sum(abs(int(one[-18:]) - int(two[-18:])) for one, two in pairs)
+            found[True].append(((stretch, -start), apart, other))
+    letters, numbers = (
+        [other for how, _, other in sorted(near) if how == min(near)[0]][:_SHOWN_NAMES]
+        for near in found.values()
+    )
+    return letters, numbers
+
+
+def _difference(one: str, other: str) -> tuple[int, str, str]:
+    """Where two names begin to differ, and what stands there before they agree to the end."""
+    start = _agreement(one, other)
+    one, other = one[start:], other[start:]
+    end = _agreement(one[::-1], other[::-1])
+    return start, one[: len(one) - end], other[: len(other) - end]
+
+
+def _agreement(one: str, other: str) -> int:
+    """How many characters two texts have in common at their beginning."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _numbers(name: str) -> list[str]:
+    return re.findall(r"\d+", name)
 
 
 def choose(name: str, value: Any, allowed: Sequence[Any]) -> Any:

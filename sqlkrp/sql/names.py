@@ -29,6 +29,7 @@ __all__ = [
 TableName = str | tuple[str, ...]
 
 _FOLDS: dict[str, Callable[[str], str]] = {"": str, "lower": str.lower, "upper": str.upper}
+_QUERY = re.compile(r"[\s(]*(SELECT|WITH|FROM|VALUES|TABLE)\s", re.IGNORECASE)
 _PART = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^\W\d][\w$]*))\s*(\.|$)')
 
 
@@ -75,6 +76,10 @@ def table_name(table: TableName, dialect: Dialect | None = None) -> tuple[str, .
     parts, place = [], 0
     while True:
         match = _PART.match(table, place)
+        if not match and _QUERY.match(table):
+            raise ParameterError(
+                f"{table!r} is a query, and a table is needed: make a view of it, and name that"
+            )
         if not match:
             raise ParameterError(
                 f"{table!r} is no table name: write it as in SQL (schema.table, with double quotes "
