@@ -10,29 +10,17 @@ import argparse
 import csv
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from sqlkrp.api import MAP_NAMES
 from sqlkrp.errors import ParameterError
+from sqlkrp.options import MAP, MAP_OPTIONS, SEED, number_or, spelt
 from sqlkrp.sql.dialects import DIALECTS
 from sqlkrp.sql.planning import PLANS
 from sqlkrp.sql.statement import FORMS, OUTPUTS, STAGES
 from sqlkrp.version import __version__
 
-__all__ = [
-    "MAP",
-    "MAP_OPTIONS",
-    "SEED",
-    "Command",
-    "map_help",
-    "options_of",
-    "parser",
-    "summary",
-]
-
-#: The map and the seed that are drawn if no other is named.
-MAP, SEED = "krp", 0
+__all__ = ["Command", "options_of", "parser"]
 
 #: What a command does with its arguments; it returns the exit code.
 Command = Callable[[argparse.Namespace], int]
@@ -88,7 +76,7 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
         "training data",
     )
     _add_destination(one, "replace DEST if it exists, and the map beside it")
-    _add_keep(one)
+    _add_keep(one, "; the map does not read it")
     _add_written(one)
     group = _add_drawing(one)
     group.add_argument(
@@ -132,7 +120,7 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
         "list the kinds of maps, or the options of one with their defaults",
         "krp",
     )
-    one.add_argument(
+    one.group("input").add_argument(
         "kind", nargs="?", choices=tuple(MAP_NAMES), metavar="NAME", help="a kind of map"
     )
 
@@ -218,7 +206,7 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     one = command(
         "verify",
         "MAP (--db DB --table NAME | --file FILE) [options]",
-        "compare the engine's features with NumPy's (exit code 1 if they differ)",
+        "compare the engine's features with NumPy's (exit code 1: they differ, or there are none)",
         "sales.map.json --db warehouse.duckdb --table sales --sample 1000",
     )
     _add_map(one)
@@ -236,8 +224,8 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
         "--tolerance",
         type=float,
         metavar="SHARE",
-        help="how far a feature may be off, as a share of its size (default: as far as rounding "
-        "explains)",
+        help="how far a feature may be off, as a share of its size (default: 1e-9, in float32 "
+        "1e-3, and more only where rounding explains it)",
     )
     output.add_argument("--all", action="store_true", help="list every feature, not the worst 10")
     _add_sql(one)
@@ -258,41 +246,6 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     return whole
 
 
-def summary(kind: str) -> str:
-    """What a kind of map is, in one line: the first of its class's documentation."""
-    first = (MAP_NAMES[kind].__doc__ or "").partition("\n\n")[0]
-    return " ".join(first.split())
-
-
-def map_help(kind: str) -> str:
-    """The options of one kind of map, with the defaults of its constructor."""
-    one = MAP_NAMES[kind]
-    defaults = one.default_params()
-    shown = argparse.ArgumentParser(
-        usage=argparse.SUPPRESS,
-        description=f"{kind}: {summary(kind)}",
-        epilog=f"python -m pydoc sqlkrp.{one.__name__} has its formula, and when to choose it.",
-        add_help=False,
-    )
-    group = shown.add_argument_group(
-        "options", f"of sqlkrp featurize and sqlkrp draw, after --map {kind}"
-    )
-    for name, option in MAP_OPTIONS.items():
-        if option.parameter in defaults:
-            told = f"{option.help} (default: {_spelt(defaults[option.parameter])})"
-            group.add_argument(f"--{name}", **{**option.reads, "help": told})
-    return shown.format_help().rstrip("\n")
-
-
-def _spelt(value: Any) -> str:
-    """A parameter's value as it is written on the command line."""
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
 def options_of(command: argparse.ArgumentParser) -> dict[str, str]:
     """The options by the names that they have in Python: a command's own, and those of maps."""
     own = {one.dest: one.option_strings[-1] for one in command._actions if one.option_strings}
@@ -305,8 +258,8 @@ def _add_map(one: _Parser) -> None:
     group.add_argument(
         "--components-only",
         type=_numbers,
-        metavar="0-99,120",
-        help="compute only these features, and what they need",
+        metavar="NUMBERS",
+        help="compute only the features of these numbers, such as 0-99,120, and what they need",
     )
 
 
@@ -366,14 +319,13 @@ def _add_destination(one: _Parser, force: str) -> None:
     group.add_argument("--force", dest="replace", action="store_true", help=force)
 
 
-def _add_keep(one: _Parser) -> None:
+def _add_keep(one: _Parser, more: str = "") -> None:
     one.group("output").add_argument(
         "--keep",
         action="append",
         default=[],
         metavar="COLUMN",
-        help="hand this column on, unchanged and before the features; drawn maps do not read it "
-        "(repeat for more)",
+        help=f"hand this column on, unchanged and before the features{more} (repeat for more)",
     )
 
 
@@ -472,7 +424,7 @@ def _add_drawing(one: _Parser) -> argparse._ArgumentGroup:
         told = argparse.SUPPRESS
         if not option.single:
             known = option.parameter in defaults
-            default = f" (default: {_spelt(defaults[option.parameter])})" if known else ""
+            default = f" (default: {spelt(defaults[option.parameter])})" if known else ""
             told = option.help + default
         # None is a value of some; what is not given is not there.
         group.add_argument(
@@ -490,7 +442,7 @@ def _add_drawing(one: _Parser) -> argparse._ArgumentGroup:
     group.add_argument(
         "--seed",
         dest="random_state",
-        type=_number_or(int, "random"),
+        type=number_or(int, "random"),
         metavar="N",
         help="the same number draws the same map again; random draws another each time "
         f"(default: {SEED})",
@@ -509,46 +461,6 @@ def _add_drawing(one: _Parser) -> argparse._ArgumentGroup:
         help="read only this column, and others included so (repeat for more)",
     )
     return group
-
-
-@dataclass(frozen=True)
-class MapOption:
-    """An option of maps."""
-
-    parameter: str
-    """The constructor's parameter."""
-    help: str
-    """What it is, without its default, which the constructor has."""
-    single: bool
-    """Whether it is of single maps, and not shown where none is named."""
-    reads: dict[str, Any]
-    """How it is read."""
-
-
-def _option(parameter: str, help: str, *, single: bool = False, **reads: Any) -> MapOption:
-    return MapOption(parameter, help, single, reads)
-
-
-def _number_or(read: Callable[[str], Any], *words: str) -> Callable[[str], Any]:
-    """A reader of numbers and of some words, such as auto; ``none`` is None."""
-
-    def reader(value: str) -> Any:
-        if value in words:
-            return _word(value)
-        try:
-            return read(value)
-        except ValueError:
-            allowed = " nor ".join(map(repr, words))
-            raise argparse.ArgumentTypeError(
-                f"{value!r} is neither a number nor {allowed}"
-            ) from None
-
-    return reader
-
-
-def _word(value: str) -> str | None:
-    """A text; ``none`` is None."""
-    return None if value == "none" else value
 
 
 def _numbers(value: str) -> list[int]:
@@ -579,121 +491,3 @@ def _three_names(value: str) -> tuple[str, ...]:
     if len(names) != 3:
         raise argparse.ArgumentTypeError("name three columns, such as row,feature,value")
     return names
-
-
-#: The options of maps, by their names; what is not given is the map's default.
-MAP_OPTIONS: dict[str, MapOption] = {
-    "components": _option("n_components", "how many features to compute", type=int, metavar="K"),
-    "degree": _option("degree", "the degree of the polynomial kernel", type=int, metavar="G"),
-    "terms": _option(
-        "n_terms",
-        "how many products are added up in a feature: more estimate better, and cost more; a "
-        "number, or auto",
-        type=_number_or(int, "auto"),
-        metavar="T",
-    ),
-    "pool": _option(
-        "pool",
-        "how the hyperplanes are drawn: hadamard (in blocks: cheaper, and as a rule better), "
-        "achlioptas (each entry by itself, as the paper has it), or gaussian (not ternary)",
-        metavar="NAME",
-    ),
-    "hyperplanes": _option(
-        "n_hyperplanes",
-        "how many hyperplanes there are to make products of; a number, or auto",
-        single=True,
-        type=_number_or(int, "auto"),
-        metavar="P",
-    ),
-    "sparsity": _option(
-        "s",
-        "one in S entries of a hyperplane is not zero, where each is drawn by itself; 1: no zeros",
-        single=True,
-        type=float,
-        metavar="S",
-    ),
-    "block-size": _option(
-        "block_size",
-        "how many columns a hyperplane of a hadamard pool reads, a power of two",
-        single=True,
-        type=int,
-        metavar="M",
-    ),
-    "kernel": _option(
-        "kernel",
-        "which kernel to estimate: rbf, laplacian, polynomial, linear or exponential, of those "
-        "that the map has",
-        single=True,
-        metavar="NAME",
-    ),
-    "coef0": _option(
-        "coef0",
-        "the constant in the kernel (gamma <x, y> + coef0)^degree; 0 leaves all lower degrees out",
-        type=float,
-        metavar="C0",
-    ),
-    "gamma": _option(
-        "gamma",
-        "the factor gamma in the kernel; a number, or auto: by the columns' number and variance",
-        type=_number_or(float, "auto"),
-        metavar="GAMMA",
-    ),
-    "paired": _option(
-        "paired",
-        "take the cosine and the sine of each frequency, in place of cosines of twice as many",
-        single=True,
-        action="store_true",
-    ),
-    "landmarks": _option(
-        "n_landmarks", "how many rows of the table are drawn", single=True, type=int, metavar="P"
-    ),
-    "marked": _option(
-        "n_marked",
-        "how many of the rows drawn make a direction",
-        single=True,
-        type=int,
-        metavar="T",
-    ),
-    "matrices": _option(
-        "n_matrices",
-        "how many squares of projections make a feature, half of them subtracted",
-        single=True,
-        type=int,
-        metavar="M",
-    ),
-    "a": _option(
-        "a",
-        "the a in the kernel (1 - |x - y|^2 / a^2)^degree, at least 2",
-        single=True,
-        type=float,
-        metavar="A",
-    ),
-    "domain": _option(
-        "domain",
-        "where sketches are convolved: fourier (as products of sums) or bucket (as scikit-learn's "
-        "PolynomialCountSketch gives them)",
-        single=True,
-        metavar="NAME",
-    ),
-    "binary": _option(
-        "binary", "give the sign of each feature, 1 or -1", single=True, action="store_true"
-    ),
-    "scaling": _option(
-        "scaling",
-        "how columns are scaled first: standard (mean 0, deviation 1), minmax (0 to 1), unit (each "
-        "row to length 1), none, or auto: standard if they are of different units",
-        type=_word,
-        metavar="NAME",
-    ),
-    "nulls": _option(
-        "nulls",
-        "what a missing value is: error (nothing is computed), zero, mean (the column's), or "
-        "propagate (the row's features are NULL)",
-        metavar="POLICY",
-    ),
-    "dtype": _option(
-        "dtype",
-        "what is computed in: float32, float64, or auto: float32 if all columns are",
-        metavar="NAME",
-    ),
-}

@@ -18,20 +18,12 @@ from typing import Any, NoReturn
 
 from sqlkrp import report
 from sqlkrp.api import MAP_NAMES, Ensemble, FeatureMap, load
-from sqlkrp.arguments import (
-    MAP,
-    MAP_OPTIONS,
-    SEED,
-    Command,
-    map_help,
-    options_of,
-    parser,
-    summary,
-)
+from sqlkrp.arguments import Command, options_of, parser
 from sqlkrp.engines import Database, connect, is_database, is_there, without_password
 from sqlkrp.errors import ParameterError, SqlkrpError, visible
 from sqlkrp.files import require_free, require_other_file
 from sqlkrp.keeping import another_map_beside, kept_map, require_map_or_nothing, used_again
+from sqlkrp.options import MAP, MAP_OPTIONS, SEED, map_help, summary
 from sqlkrp.spelling import as_options
 from sqlkrp.sql.statement import Statement
 

@@ -19,8 +19,9 @@ from support import dyadic, flipped_query, read_table, store
 
 import sqlkrp
 from sqlkrp.api import MAP_NAMES
-from sqlkrp.arguments import MAP_OPTIONS, parser
+from sqlkrp.arguments import parser
 from sqlkrp.cli import COMMANDS, main
+from sqlkrp.options import MAP_OPTIONS
 
 DIGITS = Path(__file__).parents[1] / "examples" / "digits.csv"
 
