@@ -303,7 +303,7 @@ def test_numbers_that_leave_the_range_are_foreseen_and_explained(db, stored, siz
     krp = sqlkrp.KRP(3, 4, s=1, n_terms=2, random_state=0).fit(db.source("odd"))
     with (
         pytest.warns(RangeWarning, match=f"too {how} for float64, which postgres refuses"),
-        pytest.raises(EngineError, match=r"leaves the range of its type.*--scaling"),
+        pytest.raises(EngineError, match=r"leaves the range of its type.*scaling='standard'"),
     ):
         db.create(krp, "odd", "f")
     cured = sqlkrp.KRP(3, 4, s=1, n_terms=2, scaling="standard", random_state=0)

@@ -78,7 +78,7 @@ def table_name(table: TableName, dialect: Dialect | None = None) -> tuple[str, .
         match = _PART.match(table, place)
         if not match and _QUERY.match(table):
             raise ParameterError(
-                f"{table!r} is a query, and a table is needed: make a view of it, and name that"
+                f"{table!r} is no table name but a query: make a view of it, and name that"
             )
         if not match:
             raise ParameterError(
