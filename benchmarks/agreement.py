@@ -19,32 +19,40 @@ import numpy as np
 import pandas as pd
 
 import sqlkrp
-from benchmarks.measuring import markdown
+from benchmarks.measuring import PAPER, markdown
 from sqlkrp.stages import Butterflies, SignedSums
 
+# Columns as they are, and no constant that is rounded: sums of dyadic rows are exact.
+_AS_IT_IS: dict[str, Any] = {"scaling": None, "random_state": 0}
+_KERNEL: dict[str, Any] = {**PAPER, "random_state": 0}
+_RBF: dict[str, Any] = {**_AS_IT_IS, "gamma": 0.1}
 MAPS: dict[str, sqlkrp.FeatureMap] = {
-    "KRP": sqlkrp.KRP(2, 50, random_state=0),
-    "KRP, hadamard": sqlkrp.KRP(3, 50, pool="hadamard", random_state=0),
-    "ComplexKRP": sqlkrp.ComplexKRP(4, 50, random_state=0),
-    "RandomProjection": sqlkrp.RandomProjection(50, random_state=0),
-    "ExplicitRP": sqlkrp.ExplicitRP(2, 50, random_state=0),
-    "PRP": sqlkrp.PRP(50, random_state=0),
-    "RandomMaclaurin": sqlkrp.RandomMaclaurin(50, random_state=0),
-    "TensorSketch": sqlkrp.TensorSketch(2, 50, random_state=0),
-    "TensorSketch, bucket": sqlkrp.TensorSketch(2, 50, domain="bucket", random_state=0),
-    "RankOneProjection": sqlkrp.RankOneProjection(50, random_state=0),
-    "RankOneProjection, binary": sqlkrp.RankOneProjection(50, binary=True, random_state=0),
-    "RandomFourier, rbf": sqlkrp.RandomFourier(50, gamma=0.1, random_state=0),
-    "RandomFourier, laplacian": sqlkrp.RandomFourier(
-        50, kernel="laplacian", gamma=0.1, random_state=0
-    ),
-    "SORF": sqlkrp.SORF(50, gamma=0.1, random_state=0),
+    "KRP": sqlkrp.KRP(2, 50, pool="achlioptas", n_terms=10, **_KERNEL),
+    "KRP, hadamard": sqlkrp.KRP(3, 50, pool="hadamard", n_terms=10, **_KERNEL),
+    "ComplexKRP": sqlkrp.ComplexKRP(4, 50, n_terms=10, **_KERNEL),
+    "RandomProjection": sqlkrp.RandomProjection(50, pool="achlioptas", **_AS_IT_IS),
+    "ExplicitRP": sqlkrp.ExplicitRP(2, 50, **_KERNEL),
+    "PRP": sqlkrp.PRP(50, **_AS_IT_IS),
+    "RandomMaclaurin": sqlkrp.RandomMaclaurin(50, gamma=1.0, **_AS_IT_IS),
+    "TensorSketch": sqlkrp.TensorSketch(2, 50, **_KERNEL),
+    "TensorSketch, bucket": sqlkrp.TensorSketch(2, 50, domain="bucket", **_KERNEL),
+    "RankOneProjection": sqlkrp.RankOneProjection(50, **_AS_IT_IS),
+    "RankOneProjection, binary": sqlkrp.RankOneProjection(50, binary=True, **_AS_IT_IS),
+    "RandomFourier, rbf": sqlkrp.RandomFourier(50, **_RBF),
+    "RandomFourier, laplacian": sqlkrp.RandomFourier(50, kernel="laplacian", **_RBF),
+    "SORF": sqlkrp.SORF(50, **_RBF),
     "SphericalRandomFeatures": sqlkrp.SphericalRandomFeatures(50, random_state=0),
-    "Nystroem": sqlkrp.Nystroem(50, gamma=0.1, random_state=0),
-    "KGRP": sqlkrp.KGRP(50, n_landmarks=60, random_state=0),
-    "PCA": sqlkrp.PCA(8),
-    "Ensemble": sqlkrp.Ensemble(sqlkrp.RandomFourier(20, gamma=0.1), 13, random_state=0),
-    "chain": sqlkrp.chain(sqlkrp.PCA(8), sqlkrp.KRP(3, 50), random_state=0),
+    "Nystroem": sqlkrp.Nystroem(50, **_RBF),
+    "KGRP": sqlkrp.KGRP(50, n_landmarks=60, **_KERNEL),
+    "PCA": sqlkrp.PCA(8, scaling=None),
+    "Ensemble": sqlkrp.Ensemble(
+        sqlkrp.RandomFourier(20, gamma=0.1, scaling=None), 13, random_state=0
+    ),
+    "chain": sqlkrp.chain(
+        sqlkrp.PCA(8, scaling=None),
+        sqlkrp.KRP(3, 50, pool="achlioptas", n_terms=10, **PAPER),
+        random_state=0,
+    ),
 }
 
 

@@ -17,15 +17,16 @@ from sklearn.random_projection import SparseRandomProjection
 import sqlkrp
 from benchmarks import peers
 from benchmarks.distortion import load, mean_distortion
-from benchmarks.measuring import Way, markdown, measure, named
+from benchmarks.measuring import PAPER, Way, markdown, measure, named
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.sql.statement import write
 
+_IID = {"pool": "achlioptas"}
 MAPS: dict[str, dict[str, Any]] = {
     "hadamard, t=10": {"pool": "hadamard", "n_terms": 10},
-    "achlioptas s=3, p=488, t=1": {"s": 3, "n_hyperplanes": 488, "n_terms": 1},
-    "achlioptas s=1, p=488, t=1": {"s": 1, "n_hyperplanes": 488, "n_terms": 1},
-    "achlioptas s=3, p=976, t=30": {"s": 3, "n_hyperplanes": 976, "n_terms": 30},
+    "achlioptas s=3, p=488, t=1": {**_IID, "s": 3, "n_hyperplanes": 488, "n_terms": 1},
+    "achlioptas s=1, p=488, t=1": {**_IID, "s": 1, "n_hyperplanes": 488, "n_terms": 1},
+    "achlioptas s=3, p=976, t=30": {**_IID, "s": 3, "n_hyperplanes": 976, "n_terms": 30},
 }
 SKETCH = "(a) PolynomialCountSketch, fetched and written back"
 FLOOR = "the floor: copying the finished table"
@@ -47,9 +48,11 @@ def mnist(connection: duckdb.DuckDBPyConnection, data: Path, rows: int) -> None:
         )
 
 
-def draw(connection: duckdb.DuckDBPyConnection, **parameters: Any) -> sqlkrp.KRP:
+def draw(
+    connection: duckdb.DuckDBPyConnection, degree: int = 2, k: int = 1000, **parameters: Any
+) -> sqlkrp.KRP:
     """A map of the source's columns, in single precision as its pixels have a few bits."""
-    krp = sqlkrp.KRP(2, 1000, dtype="float32", random_state=0, **parameters)
+    krp = sqlkrp.KRP(degree, k, dtype="float32", random_state=0, **PAPER, **parameters)
     return krp.fit(sqlkrp.connect(connection).source("source"), exclude=["label"])
 
 
@@ -82,9 +85,7 @@ def ways_section(
         krp = draw(connection, **parameters)
         ways.append(Way(f"sqlkrp: {name}", by_sqlkrp(krp)))
         ways.append(Way(f"(b) by hand: {name}", by_hand(krp)))
-    linear = sqlkrp.KRP(
-        1, 1000, s=28, n_terms=1, n_hyperplanes=1000, dtype="float32", random_state=0
-    ).fit(sqlkrp.connect(connection).source("source"), exclude=["label"])
+    linear = draw(connection, 1, **_IID, s=28, n_terms=1, n_hyperplanes=1000)
     ways.append(Way("sqlkrp: g=1, s=28", by_sqlkrp(linear)))
     ways.append(Way("(d) SparseRandomProjection, g=1", by_sparse_projection))
     floor = Way(FLOOR, peers.copy_table, needs_features=True)
@@ -108,7 +109,7 @@ def ways_section(
 
 def add_distortions(ways: list[Way], pixels: np.ndarray) -> None:
     """The mean distortion of each map of degree 2, beside its time: 500 rows, 3 draws."""
-    maps = {name: sqlkrp.KRP(2, 1000, **parameters) for name, parameters in MAPS.items()}
+    maps = {name: sqlkrp.KRP(2, 1000, **PAPER, **parameters) for name, parameters in MAPS.items()}
     for name, one in {**maps, SKETCH: PolynomialCountSketch(degree=2, n_components=1000)}.items():
         found = []
         for run in range(3):
@@ -201,9 +202,7 @@ def monomials_section(folder: Path, data: Path, repeats: int, quick: bool) -> li
         )
     ways = [Way("(c) all 1,653 monomials in plain SQL (exact)", peers.monomials)]
     for k in (200, 500, 1653):
-        krp = sqlkrp.KRP(2, k, pool="hadamard", n_terms=10, dtype="float32", random_state=0).fit(
-            sqlkrp.connect(connection).source("source"), exclude=["label"]
-        )
+        krp = draw(connection, k=k, **MAPS["hadamard, t=10"])
         ways.append(Way(f"sqlkrp: hadamard, t=10, k={k:,}", by_sqlkrp(krp)))
     measure(ways, connection, repeats)
     connection.close()

@@ -6,9 +6,10 @@ python -m benchmarks.dialects
 from __future__ import annotations
 
 import sqlkrp
+from benchmarks.measuring import PAPER
 from sqlkrp.sql.dialects import DIALECTS
 
-POOLS = {"hadamard": {"pool": "hadamard"}, "achlioptas, p=1000": {}}
+POOLS = {"hadamard": "hadamard", "achlioptas, p=1000": "achlioptas"}
 
 
 def main() -> None:
@@ -19,7 +20,10 @@ def main() -> None:
 def table() -> list[str]:
     """Markdown: a line for each dialect, and for each pool the form that ``auto`` takes."""
     names = [f"c{i}" for i in range(100)]
-    maps = [sqlkrp.KRP(2, 500, random_state=0, **pool).fit(names) for pool in POOLS.values()]
+    maps = [
+        sqlkrp.KRP(2, 500, pool=pool, n_terms=10, random_state=0, **PAPER).fit(names)
+        for pool in POOLS.values()
+    ]
     pools = " | ".join(f"{pool}: form, bytes, parentheses, SELECTs" for pool in POOLS)
     lines = [f"| dialect | | {pools} |", "|---|---|" + "---|" * len(maps)]
     for name, dialect in DIALECTS.items():

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import sqlkrp
-from benchmarks.measuring import in_its_own_process, markdown, peak_megabytes
+from benchmarks.measuring import PAPER, in_its_own_process, markdown, peak_megabytes
 
 ROWS = (100_000, 2_000_000)
 
@@ -42,7 +42,7 @@ def main() -> None:
             )
             print("{}")
             return
-        krp = sqlkrp.KRP(2, 256, pool="hadamard", n_terms=10, random_state=0)
+        krp = sqlkrp.KRP(2, 256, pool="hadamard", n_terms=10, random_state=0, **PAPER)
         krp.fit(database.source("source"))
         started = time.perf_counter()
         database.create(krp, "source", "features")

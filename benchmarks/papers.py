@@ -93,8 +93,8 @@ def delogne(*, quick: bool) -> list[str]:
     exact = accuracy(*[squares(points[part]) for part in (train, ~train)], classes, train)
     rows, errors, scores = [], {}, {}
     for m in sizes:
-        full = sqlkrp.RankOneProjection(m, random_state=0).fit(points)
-        signs = sqlkrp.RankOneProjection(m, binary=True, random_state=0).fit(points)
+        full = sqlkrp.RankOneProjection(m, scaling=None, random_state=0).fit(points)
+        signs = sqlkrp.RankOneProjection(m, binary=True, scaling=None, random_state=0).fit(points)
         phi = full.transform(points)
         psi = signs.transform(points) * np.pi / (2 * np.sqrt(m))
         kernels = {"φφ": (phi, phi), "φψ": (phi, psi), "ψψ": (psi, psi)}
@@ -202,12 +202,12 @@ SIZES = (10, 30, 100, 300, 1000)
 # Pixels are scaled to 0..1; squared distances are about 50.
 _GAMMA = 0.02
 MNIST_MAPS: dict[str, Any] = {
-    "fourier": lambda k: sqlkrp.RandomFourier(k, gamma=_GAMMA, random_state=0),
+    "fourier": lambda k: sqlkrp.RandomFourier(k, gamma=_GAMMA, scaling=None, random_state=0),
     "ensemble of 13": lambda k: sqlkrp.Ensemble(
-        sqlkrp.RandomFourier(k, gamma=_GAMMA), 13, random_state=0
+        sqlkrp.RandomFourier(k, gamma=_GAMMA, scaling=None), 13, random_state=0
     ),
-    "nystroem": lambda k: sqlkrp.Nystroem(k, gamma=_GAMMA, random_state=0),
-    "pca": lambda k: sqlkrp.PCA(k, random_state=0),
+    "nystroem": lambda k: sqlkrp.Nystroem(k, gamma=_GAMMA, scaling=None, random_state=0),
+    "pca": lambda k: sqlkrp.PCA(k, scaling=None, random_state=0),
 }
 
 

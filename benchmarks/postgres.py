@@ -31,6 +31,7 @@ import pandas as pd
 import psycopg
 
 import sqlkrp
+from benchmarks.measuring import PAPER
 from sqlkrp.stages import Butterflies, Scale, SumOfProducts
 
 _ROWS_AT_ONCE = 4096
@@ -49,7 +50,7 @@ def main() -> None:
         return
     with _server(given.server) as url, psycopg.connect(url, autocommit=True) as connection:
         load(connection, given.data)
-        krp = sqlkrp.KRP(2, 1000, pool="hadamard", n_terms=10, random_state=0)
+        krp = sqlkrp.KRP(2, 1000, pool="hadamard", n_terms=10, random_state=0, **PAPER)
         krp.fit(sqlkrp.connect(connection).source("mnist"), exclude=["label"])
         ways: dict[str, Callable[[Any, sqlkrp.FeatureMap], None]] = {
             "sqlkrp, in the database": in_database,

@@ -13,7 +13,7 @@ from sklearn.kernel_approximation import PolynomialCountSketch
 
 import sqlkrp
 from benchmarks import peers
-from benchmarks.measuring import Way, markdown, measure
+from benchmarks.measuring import PAPER, Way, markdown, measure
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
@@ -84,7 +84,7 @@ def ways_of(
     if rows <= SKETCH_ROWS:
         sketch = PolynomialCountSketch(degree=g, n_components=k, random_state=0)
         yield WAYS[2], lambda c: peers.scikit_learn(c, sketch)
-    krp = sqlkrp.KRP(g, k, pool="hadamard", n_terms=t, dtype="float32", random_state=0)
+    krp = sqlkrp.KRP(g, k, pool="hadamard", n_terms=t, dtype="float32", random_state=0, **PAPER)
     krp.fit(sqlkrp.connect(connection).source("source"), exclude=["label"])
     yield WAYS[1], lambda c: peers.streamed(c, krp)
     yield WAYS[0], lambda c: peers.in_database(c, krp)

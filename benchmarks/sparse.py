@@ -10,13 +10,18 @@ import scipy.sparse
 
 import sqlkrp
 from benchmarks import peers
-from benchmarks.measuring import Way, markdown, measure, named
+from benchmarks.measuring import PAPER, Way, markdown, measure, named
 from sqlkrp.stages import Butterflies, SignedSums
 
 LONG = ("row_id", "feature", "value")
 N_FEATURES = 300
 MAPS = {
-    "achlioptas s=3, p=446, t=1": {"s": 3, "n_hyperplanes": 446, "n_terms": 1},
+    "achlioptas s=3, p=446, t=1": {
+        "pool": "achlioptas",
+        "s": 3,
+        "n_hyperplanes": 446,
+        "n_terms": 1,
+    },
     "hadamard, t=1": {"pool": "hadamard", "n_terms": 1},
 }
 
@@ -30,7 +35,7 @@ def section(folder: Path, data: Path, repeats: int, quick: bool) -> list[str]:
         connection.execute("DELETE FROM labels WHERE row_id >= 5000")
     ways = []
     for name, parameters in MAPS.items():
-        krp = sqlkrp.KRP(2, 1000, dtype="float32", random_state=0, **parameters)
+        krp = sqlkrp.KRP(2, 1000, dtype="float32", random_state=0, **PAPER, **parameters)
         krp.fit([str(i) for i in range(N_FEATURES)])
         forms = ("wide", "tables") if quick or "hadamard" in name else ("wide",)
         for form in forms:
