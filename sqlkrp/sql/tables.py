@@ -425,6 +425,13 @@ def _require_zero_stays_zero(prepare: Prepare) -> None:
         )
 
 
+# What is filled in for a missing value is inside the bounds already.
+_HELD = (
+    "CASE WHEN inputs.value < columns.low THEN columns.low "
+    "WHEN inputs.value > columns.high THEN columns.high ELSE inputs.value END"
+)
+
+
 def _prepare(chain: _Chain, prepare: Prepare, guard: bool, *, fill_absent: bool = False) -> None:
     if prepare.fills:
         missing = "columns.fill"
@@ -435,7 +442,9 @@ def _prepare(chain: _Chain, prepare: Prepare, guard: bool, *, fill_absent: bool 
         missing = soft_cast("NULL", "float64", chain.dialect)
     columns = {"columns": chain.side[0, "columns"]}
     finite = chain.dialect.finite("inputs.value", prepare.dtype)
-    chain.then("prepared", "prepare", columns, {"finite": finite, "missing": missing})
+    value = _HELD if prepare.bounds else "inputs.value"
+    values = {"finite": finite, "value": value, "missing": missing}
+    chain.then("prepared", "prepare", columns, values)
     if prepare.nulls == "propagate":
         rows = {"source": chain.source, "inputs": chain.current}
         chain.complete = chain.add("complete", "complete_rows", rows)

@@ -237,6 +237,7 @@ def _prepare(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
                     finite, values, _instead_of_missing(stage, values, writer), strict=True
                 )
             ]
+    values = _held(stage, values, writer)
     values = [
         _affine(value, float(shift), float(scale), writer)
         for value, shift, scale in zip(values, stage.shift, stage.scale, strict=True)
@@ -244,6 +245,21 @@ def _prepare(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
     if stage.unit_length:
         return _unit_length(values, constant, writer)
     return writer.named([*values, *constant], "x")
+
+
+def _held(stage: Prepare, values: list[str], writer: _Writer) -> list[str]:
+    """Values inside their bounds; by CASE, as a missing one is to stay missing everywhere."""
+    if not stage.bounds:
+        return values
+    low, high = (bound.astype(writer.dtype).tolist() for bound in stage.bounds)
+    values = writer.named(values, "x")
+    return [
+        f"CASE WHEN {value} < {writer.literal(least)} THEN {writer.literal(least)} "
+        f"WHEN {value} > {writer.literal(most)} THEN {writer.literal(most)} ELSE {value} END"
+        if held
+        else value
+        for value, least, most, held in zip(values, low, high, stage.held.tolist(), strict=True)
+    ]
 
 
 def _instead_of_missing(stage: Prepare, values: list[str], writer: _Writer) -> list[str]:

@@ -1,4 +1,4 @@
-"""The first stage: casts, missing values, scaling, unit length."""
+"""The first stage: casts, missing values, outliers, scaling, unit length."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ __all__ = ["Prepare", "missing_message"]
 
 @dataclass(frozen=True, eq=False)
 class Prepare(Stage):
-    """Cast, missing values, (x - shift) * scale, unit length of the row, and a constant column.
+    """Cast, missing values, outliers, (x - shift) * scale, unit length, and a constant column.
 
     A value is *missing* when it is NULL, NaN or infinite: one rule for every engine and type.
+    One beyond ``low`` or ``high`` is read as these.
     """
 
     columns: tuple[str, ...]
@@ -32,15 +33,25 @@ class Prepare(Stage):
     dtype: str = "float64"
     booleans: tuple[str, ...] = ()
     """The columns that were truth values at fit; some engines cast these in two steps."""
+    low: Array | None = None
+    """What each column is held above, before it is shifted and scaled; None: nothing is held.
+
+    A column that is not held has the least number of the dtype."""
+    high: Array | None = None
+    """What each column is held below."""
     n_inputs: int = field(init=False)
 
     POLICIES: ClassVar[tuple[str, ...]] = ("error", "zero", "mean", "propagate")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_inputs", len(self.columns))
-        for numbers in (self.fill, self.shift, self.scale):
+        require((self.low is None) == (self.high is None), "one of two bounds is missing")
+        for numbers in (self.fill, self.shift, self.scale, *self.bounds):
             require(numbers.shape == (len(self.columns),), "columns and statistics differ")
             require(bool(np.isfinite(numbers).all()), "a statistic is not a finite number")
+        if self.bounds:
+            inside = (self.bounds[0] <= self.fill) & (self.fill <= self.bounds[1])
+            require(bool(inside.all()), "what is filled in lies out of bounds")
         require_names(self.columns, "column")
         require(set(self.booleans) <= set(self.columns), "a boolean column is no column")
         require(self.nulls in self.POLICIES, f"unknown policy for missing values {self.nulls!r}")
@@ -54,6 +65,20 @@ class Prepare(Stage):
     def fills(self) -> bool:
         """Whether missing values are replaced."""
         return self.nulls in ("zero", "mean")
+
+    @property
+    def bounds(self) -> tuple[Array, Array] | tuple[()]:
+        """The least and the largest value of each column; nothing where none is held."""
+        return () if self.low is None or self.high is None else (self.low, self.high)
+
+    @property
+    def held(self) -> Array:
+        """Whether each column has bounds."""
+        if not self.bounds:
+            return np.zeros(len(self.columns), dtype=bool)
+        end = np.finfo(self.dtype).max
+        held: Array = (self.bounds[0] > -end) | (self.bounds[1] < end)
+        return held
 
     @property
     def additions(self) -> int:
@@ -71,6 +96,8 @@ class Prepare(Stage):
             left_blank = missing.any(axis=1) & (self.nulls == "propagate")
             self._treat(values, missing)
             values[left_blank] = np.nan
+            if self.bounds:
+                np.clip(values, *(bound.astype(self.dtype) for bound in self.bounds), out=values)
             values -= self.shift.astype(self.dtype)
             values *= self.scale.astype(self.dtype)
             if self.unit_length:
@@ -87,6 +114,8 @@ class Prepare(Stage):
     def rounding(self, X: Array, errors: Array, eps: float) -> Array:
         # Some engines compute in double precision whatever the dtype: the cast counts as well.
         values = np.where(np.isfinite(X), X, self.fill)
+        if self.bounds:
+            values = np.clip(values, *self.bounds)
         scaled = (values - self.shift) * self.scale
         sizes = (np.abs(values) + np.abs(self.shift)) * np.abs(self.scale)
         found: Array = eps * (sizes + 2 * np.abs(scaled))
@@ -108,13 +137,12 @@ class Prepare(Stage):
             np.copyto(values, self.fill.astype(self.dtype), where=missing)
 
     def tables(self) -> dict[str, Table]:
+        names = ("fill", "shift", "scale", *(("low", "high") if self.bounds else ()))
         return {
             "columns": {
                 "feature": np.arange(len(self.columns), dtype=np.int32),
                 "name": np.array(self.columns, dtype=object),
-                "fill": self.fill.astype(self.dtype),
-                "shift": self.shift.astype(self.dtype),
-                "scale": self.scale.astype(self.dtype),
+                **{name: getattr(self, name).astype(self.dtype) for name in names},
             }
         }
 
@@ -134,6 +162,8 @@ class Prepare(Stage):
             fill=self.fill[kept],
             shift=self.shift[kept],
             scale=self.scale[kept],
+            low=None if self.low is None else self.low[kept],
+            high=None if self.high is None else self.high[kept],
             constant=constant,
             booleans=tuple(name for name in self.booleans if name in names),
         )
@@ -143,7 +173,7 @@ class Prepare(Stage):
 def missing_message(counts: dict[str, int]) -> str:
     """The one sentence for missing values under ``nulls="error"``."""
     found = [f"{name!r} ({count:,})" for name, count in counts.items() if count]
-    shown = ", ".join(found[:5]) + (f" and {len(found) - 5} more columns" if len(found) > 5 else "")
+    shown = ", ".join(found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
     return (
         f"missing values (NULL, NaN or infinite) in {shown}: "
         "draw the map with nulls='zero', 'mean' or 'propagate', or clean the table"
