@@ -18,7 +18,7 @@ connection.execute(
 
 database = sqlkrp.connect(connection)
 long = ("doc", "word", "n")
-krp = sqlkrp.KRP(degree=2, n_components=300, pool="hadamard", scaling="unit", random_state=0)
+krp = sqlkrp.KRP(degree=2, n_components=300, coef0=0, scaling="unit", random_state=0)
 krp.fit(database.source("words", long=long))
 database.create(
     krp, "words", into="docs_krp", long=long, rows="docs", keep=["title"], output="array"
