@@ -43,7 +43,7 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     whole = _Parser(
         prog="sqlkrp",
         description="Random features of the polynomial kernel by SUM/minus SQL, in the database.",
-        epilog="example: sqlkrp featurize digits.csv --keep label --to features.csv",
+        epilog="example: sqlkrp featurize digits.csv --label label --to features.csv",
         allow_abbrev=False,
     )
     whole.add_argument("--version", action="version", version=f"sqlkrp {__version__}")
@@ -66,7 +66,7 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
         "featurize",
         "SOURCE --to DEST [options]",
         "draw a map, compute the features and write them to a file, in one go",
-        "digits.csv --exclude label --keep label --components 256 --to features.csv",
+        "digits.csv --label label --components 256 --to features.csv",
     )
     _add_source(one)
     one.group("input").add_argument(
@@ -446,6 +446,11 @@ def _add_drawing(one: _Parser) -> argparse._ArgumentGroup:
         metavar="N",
         help="the same number draws the same map again; random draws another each time "
         f"(default: {SEED})",
+    )
+    group.add_argument(
+        "--label",
+        metavar="COLUMN",
+        help="the column to predict: it is not read, and handed on beside the features",
     )
     group.add_argument(
         "--exclude",

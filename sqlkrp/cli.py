@@ -20,9 +20,10 @@ from sqlkrp import report
 from sqlkrp.api import MAP_NAMES, Ensemble, FeatureMap, load
 from sqlkrp.arguments import Command, options_of, parser
 from sqlkrp.engines import Database, connect, is_database, is_there, without_password
-from sqlkrp.errors import ParameterError, SqlkrpError, visible
+from sqlkrp.errors import FitWarning, ParameterError, SqlkrpError, visible
 from sqlkrp.files import require_free, require_other_file
 from sqlkrp.keeping import another_map_beside, kept_map, require_map_or_nothing, used_again
+from sqlkrp.maps.advice import counted, listed
 from sqlkrp.options import MAP, MAP_OPTIONS, SEED, map_help, summary
 from sqlkrp.spelling import as_options
 from sqlkrp.sql.statement import Statement
@@ -44,6 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         to_stdout = getattr(given, "to", None) == "-"
         code: int = given.run(given)
         sys.stdout.flush()
+        if not given.quiet:
+            speaker.advise()
         return code
     except SqlkrpError as bad:
         if to_stdout and "Broken pipe" in str(bad):
@@ -78,12 +81,23 @@ class _Speaker:
 
     options: Mapping[str, str] = MappingProxyType({})
 
+    def __init__(self) -> None:
+        self._advice: list[str] = []
+
     def say(self, message: str) -> None:
         line = as_options(" ".join(message.split()), self.options)
         print(f"sqlkrp: {visible(line)}", file=sys.stderr)
 
-    def warn(self, message: Any, *_: Any, **__: Any) -> None:
-        self.say(f"warning: {message}")
+    def warn(self, message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
+        if issubclass(category, FitWarning):
+            self._advice.append(str(message))
+        else:
+            self.say(f"warning: {message}")
+
+    def advise(self) -> None:
+        """Say what was noticed about a map, once it is there; an error stands alone."""
+        for message in self._advice:
+            self.say(f"warning: {message}")
 
 
 def _reader_went_away() -> int:
@@ -115,14 +129,14 @@ def _featurize(given: argparse.Namespace) -> int:
     *kept, first, last = _kept_and_features(run.statement)
     names = f"{first} ... {last}" if first != last else first
     count = len(run.statement.columns) - len(kept)
-    outputs = "".join(f"{name} + " for name in kept) + f"{_counted(count, 'column')} {names}"
+    outputs = "".join(f"{name} + " for name in kept) + f"{counted(count, 'column')} {names}"
     digest = f"digest {known['digest'][:12]}, seed {known['seed']}"
     _say(
         given,
         [
-            ("wrote", f"{given.to}: {_counted(run.rows, 'row')} of {outputs}"),
+            ("wrote", f"{given.to}: {counted(run.rows or 0, 'row')} of {outputs}"),
             ("map", f"{map_path or 'not saved (give --map-file FILE)'} ({digest})"),
-            ("columns", _columns_used(known)),
+            *_column_pairs(known),
             *([("hyperplanes", report.pool_text(known))] if "hyperplanes" in known else []),
             ("work a row", f"{_work(run.statement, fitted)}; {run.statement.form} form"),
             ("seconds", f"{time.monotonic() - started:.1f}"),
@@ -216,7 +230,7 @@ def _draw(given: argparse.Namespace) -> int:
                 "wrote" if kept is None else "kept",
                 f"{given.out} (digest {known['digest'][:12]}, seed {known['seed']})",
             ),
-            ("columns", _columns_used(known)),
+            *_column_pairs(known),
             ("features", f"{known['features']:,}"),
         ],
     )
@@ -271,9 +285,17 @@ def _run(given: argparse.Namespace) -> int:
             replace=given.replace,
             **_writing(given),
         )
-    what = "a view" if run.rows is None else _counted(run.rows, "row")
-    form = f"{_counted(len(run.statement.columns), 'column')}, {run.statement.form} form"
-    _say(given, [("created", f"{given.into}: {what}, {form}"), ("map", fitted.digest_[:12])])
+    what = "a view" if run.rows is None else counted(run.rows, "row")
+    form = f"{counted(len(run.statement.columns), 'column')}, {run.statement.form} form"
+    twice = [name for name in given.keep if name in fitted.program.prepare.columns]
+    _say(
+        given,
+        [
+            ("created", f"{given.into}: {what}, {form}"),
+            ("map", fitted.digest_[:12]),
+            *([("note", f"{listed(twice)}: kept, and read by the map as well")] if twice else []),
+        ],
+    )
     return 0
 
 
@@ -287,8 +309,8 @@ def _export(given: argparse.Namespace) -> int:
             replace=given.replace,
             **_writing(given),
         )
-    form = f"{_counted(len(run.statement.columns), 'column')}, {run.statement.form} form"
-    wrote = f"{given.to}: {_counted(run.rows, 'row')}, {form}"
+    form = f"{counted(len(run.statement.columns), 'column')}, {run.statement.form} form"
+    wrote = f"{given.to}: {counted(run.rows or 0, 'row')}, {form}"
     _say(given, [("wrote", wrote), ("map", fitted.digest_[:12])])
     return 0
 
@@ -347,8 +369,13 @@ def _draw_map(given: argparse.Namespace, database: Database, table: Any) -> Feat
 
 def _fit(given: argparse.Namespace, source: Any) -> FeatureMap:
     fitted = _new_map(given)
-    keep = [] if given.long else given.keep  # there they are columns of the table of rows
-    return fitted.fit(source, include=given.include, exclude=given.exclude, keep=keep)
+    return fitted.fit(
+        source,
+        label=given.label,
+        include=given.include,
+        exclude=given.exclude,
+        keep=[] if given.long else given.keep,  # there they are columns of the table of rows
+    )
 
 
 def _new_map(given: argparse.Namespace) -> FeatureMap:
@@ -413,8 +440,10 @@ def _table(given: argparse.Namespace, source: str | None) -> Any:
 
 def _writing(given: argparse.Namespace) -> dict[str, Any]:
     """The options of what is written, as the API names them."""
-    names = ("keep", "form", "stage", "output", "plan", "long")
-    return {name: getattr(given, name) for name in names} | {"rows": _rows(given)}
+    names = ("form", "stage", "output", "plan", "long")
+    label = getattr(given, "label", None)
+    keep = given.keep if label is None else [*given.keep, label]
+    return {name: getattr(given, name) for name in names} | {"keep": keep, "rows": _rows(given)}
 
 
 def _rows(given: argparse.Namespace) -> Any:
@@ -442,13 +471,15 @@ def _map_beside(target: str) -> str:
     return str(path.parent / f"{stem}.map.json")
 
 
-def _counted(count: int | None, what: str) -> str:
-    return f"{count:,} {what}" + ("" if count == 1 else "s")
-
-
-def _columns_used(known: dict[str, Any]) -> str:
+def _column_pairs(known: dict[str, Any]) -> list[tuple[str, str]]:
+    """Which columns a map reads, which it does not, and how it takes them."""
     left_out = report.left_out_text(known["left_out"])
-    return f"{len(known['columns']):,} used" + (f"; left out: {left_out}" if left_out else "")
+    return [
+        ("columns", report.columns_text(known["columns"])),
+        *([("left out", left_out)] if left_out else []),
+        *([("label", known["label"])] if known["label"] is not None else []),
+        *report.taken_pairs(known),
+    ]
 
 
 def _say(given: argparse.Namespace, pairs: Sequence[tuple[str, str]]) -> None:

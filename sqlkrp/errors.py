@@ -8,6 +8,7 @@ from __future__ import annotations
 __all__ = [
     "ColumnError",
     "EngineError",
+    "FitWarning",
     "LimitError",
     "MapFileError",
     "MissingValueError",
@@ -69,6 +70,10 @@ class TargetExistsError(SqlkrpError, ValueError):
 
 class LimitError(SqlkrpError, ValueError):
     """What was asked for is more than the engine can take."""
+
+
+class FitWarning(UserWarning):
+    """A map was drawn, and something about its columns is likely not what was meant."""
 
 
 class RangeWarning(UserWarning):

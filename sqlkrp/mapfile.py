@@ -13,7 +13,7 @@ import json
 import math
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 
 from sqlkrp.errors import MapFileError, ParameterError
 from sqlkrp.maps import Map
+from sqlkrp.maps.automatic import Taken
 from sqlkrp.stages import STAGES, Program, Stage
 
 __all__ = ["FORMAT_VERSION", "digest", "dumps", "glance", "loads", "same_map"]
 
 FORMAT = "sqlkrp map"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 _DTYPES = ("int8", "int32", "float32", "float64")
 # A map file may come from anywhere: an array that claims more than this is refused unread.
@@ -49,6 +50,8 @@ def dumps(fitted: Map, version: str) -> str:
         "parameters": {name: _plain(value) for name, value in fitted.parameters_.items()},
         "seed": fitted.seed_,
         "left_out": fitted.left_out_,
+        "label": fitted.label_,
+        "taken": {name: asdict(taken) for name, taken in fitted.taken_.items()},
         **_program_content(fitted.program, _array_text),
     }
     document["checksum"] = _sha256(document)
@@ -95,13 +98,14 @@ _STATISTICS = 1e-6
 
 
 def same_map(one: Map, other: Map) -> bool:
-    """Whether two maps have the same parameters and tables, and statistics equal to 1e-6."""
+    """Whether two maps have the same label, parameters and tables, and statistics to 1e-6."""
     first, second = (
         {name: _plain(value) for name, value in fitted.parameters_.items()}
         for fitted in (one, other)
     )
     contents = (_program_content(fitted.program, lambda array: array) for fitted in (one, other))
-    return type(one) is type(other) and first == second and _close(*contents)
+    alike = type(one) is type(other) and one.label_ == other.label_
+    return alike and first == second and _close(*contents)
 
 
 def _close(one: Any, other: Any) -> bool:
@@ -136,6 +140,11 @@ def _parse(text: str, where: str) -> dict[str, Any]:
     version = document.get("format_version")
     if type(version) is not int:
         raise MapFileError(f"{where} does not say its format: draw the map again")
+    if version < FORMAT_VERSION:
+        raise MapFileError(
+            f"{where} has map format {version}, of before the first release, and this sqlkrp reads "
+            f"{FORMAT_VERSION}: draw the map again"
+        )
     if version > FORMAT_VERSION:
         raise MapFileError(
             f"{where} has map format {version}, and this sqlkrp reads up to {FORMAT_VERSION}: "
@@ -186,6 +195,8 @@ def _build(document: dict[str, Any], kinds: Mapping[str, type[Map]]) -> Map:
     fitted.parameters_ = fitted.get_params(deep=False)
     fitted.seed_ = int(document["seed"])
     fitted.left_out_ = dict(document["left_out"])
+    fitted.label_ = document["label"]
+    fitted.taken_ = {name: Taken(**taken) for name, taken in document["taken"].items()}
     return fitted
 
 

@@ -159,6 +159,13 @@ MAP_OPTIONS: dict[str, MapOption] = {
         type=_word,
         metavar="NAME",
     ),
+    "clip": _option(
+        "clip",
+        "how many standard deviations from its column's mean a value is read as at most; a number, "
+        "none, or auto: 3 if columns are standardised",
+        type=number_or(float, "auto", "none"),
+        metavar="N",
+    ),
     "nulls": _option(
         "nulls",
         "what a missing value is: error (nothing is computed), zero, mean (the column's), or "

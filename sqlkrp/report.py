@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from sqlkrp.api import FeatureMap
@@ -15,16 +16,19 @@ from sqlkrp.verification import Verification
 
 __all__ = [
     "aligned",
+    "columns_text",
     "facts",
     "left_out_text",
     "map_lines",
     "pool_text",
     "preflight_of",
+    "taken_pairs",
     "verification_lines",
     "work_text",
 ]
 
 _SHOWN_FEATURES = 10
+_NAMED_COLUMNS = 20
 
 
 def preflight_of(fitted: FeatureMap, **options: Any) -> Preflight | str:
@@ -45,6 +49,8 @@ def facts(fitted: FeatureMap, found: Preflight | str | None = None) -> dict[str,
         "seed": fitted.seed_,
         "columns": list(program.prepare.columns),
         "left_out": fitted.left_out_,
+        "label": fitted.label_,
+        "taken": {name: asdict(taken) for name, taken in fitted.taken_.items()},
         "dtype": program.prepare.dtype,
         "features": len(program.names),
         **_projection_facts(program),
@@ -117,8 +123,11 @@ def map_lines(
             ("map", f"{known['map']}({parameters})"),
             ("digest", known["digest"]),
             ("seed", str(known["seed"])),
-            ("columns", _columns_text(known["columns"])),
+            ("columns", columns_text(known["columns"])),
             ("left out", left_out_text(known["left_out"]) or "none"),
+            *([("label", known["label"])] if known["label"] is not None else []),
+            *taken_pairs(known),
+            *([] if fitted.alternative is None else [("better", fitted.alternative)]),
             ("features", f"{known['features']:,}, computed as {known['dtype']}"),
             ("hyperplanes", _hyperplanes_text(known)),
             *_work_pairs(fitted, found),
@@ -221,6 +230,19 @@ def _hyperplanes_text(known: dict[str, Any]) -> str:
     return f"{pool_text(known)}, {known['all_zero_hyperplanes']:,} all zero"
 
 
-def _columns_text(columns: Sequence[str]) -> str:
-    shown = ", ".join(columns[:6]) + (f", ... {columns[-1]}" if len(columns) > 6 else "")
+def taken_pairs(known: dict[str, Any]) -> list[tuple[str, str]]:
+    """What was taken for parameters that are ``"auto"``, and why."""
+    return [
+        (
+            name.removeprefix("n_"),
+            f"{'none' if one['value'] is None else one['value']} ({one['because']})",
+        )
+        for name, one in known["taken"].items()
+    ]
+
+
+def columns_text(columns: Sequence[str]) -> str:
+    """The columns of a map by name: all of a few, the first of many."""
+    few = len(columns) <= _NAMED_COLUMNS
+    shown = ", ".join(columns if few else columns[:10]) + ("" if few else ", ...")
     return f"{len(columns):,}: {shown}"

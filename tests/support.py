@@ -1,6 +1,7 @@
 """What several test files use."""
 
 import dataclasses
+import functools
 import time
 from pathlib import Path
 
@@ -8,8 +9,23 @@ import duckdb
 import numpy as np
 import pandas as pd
 
+import sqlkrp
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.sql.statement import write
+
+#: The paper's map: the homogeneous kernel, of columns as they are, and independent entries.
+#: Nothing in it depends on the data, and dyadic numbers stay exact.
+PAPER = {
+    "coef0": 0.0, "gamma": 1.0, "pool": "achlioptas", "n_terms": 10, "scaling": None, "clip": None,
+}  # fmt: skip
+paper_krp = functools.partial(sqlkrp.KRP, **PAPER)
+
+
+def of_columns_as_they_are(one):
+    """A map whose columns are not scaled, if nothing else was said."""
+    scalings = [name for name in one.get_params() if name.endswith("scaling")]
+    automatic = [name for name in scalings if one.get_params()[name] == "auto"]
+    return one.set_params(**dict.fromkeys(automatic))
 
 
 def dyadic(rows: int, columns: int, seed: int = 0, names=None) -> pd.DataFrame:

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support import dyadic, store
+from support import dyadic, paper_krp, store
 
 import sqlkrp
 
@@ -30,7 +30,7 @@ def features(db, krp, form, table="t", **options):
 def test_both_forms_equal_numpy_on_dyadic_data(connection, pool, degree, kernel):
     frame = dyadic(60, 21, seed=degree)
     store(connection, frame)
-    krp = sqlkrp.KRP(degree, 9, n_terms=3, random_state=1, **POOLS[pool], **kernel).fit(frame)
+    krp = paper_krp(degree, 9, n_terms=3, random_state=1, **POOLS[pool], **kernel).fit(frame)
     projected = krp.program_.projection().apply(frame.to_numpy())
     expected = krp.transform(frame)
     with sqlkrp.connect(connection) as db:
@@ -48,7 +48,7 @@ def test_both_forms_equal_numpy_on_dyadic_data(connection, pool, degree, kernel)
 @pytest.mark.parametrize("form", FORMS)
 def test_order_of_columns_and_extra_columns_do_not_matter(connection, form):
     frame = dyadic(30, 7)
-    krp = sqlkrp.KRP(2, 5, random_state=0).fit(frame)
+    krp = paper_krp(2, 5, random_state=0).fit(frame)
     shuffled = frame[["c3", "c0", "c6", "c1", "c5", "c2", "c4"]].assign(other="text")
     store(connection, shuffled)
     with sqlkrp.connect(connection) as db:
@@ -61,7 +61,7 @@ def test_order_of_columns_and_extra_columns_do_not_matter(connection, form):
 def test_rows_keep_their_order(connection, form, rows):
     frame = dyadic(rows, 3).assign(id=np.random.default_rng(0).permutation(rows))
     store(connection, frame)
-    krp = sqlkrp.KRP(1, 2, n_terms=1, random_state=0).fit(dyadic(1, 3))
+    krp = paper_krp(1, 2, n_terms=1, random_state=0).fit(dyadic(1, 3))
     with sqlkrp.connect(connection) as db:
         found = db.relation(krp, "t", form=form, keep=["id"]).df()
     assert found.columns.tolist() == ["id", "krp_0", "krp_1"]
@@ -76,7 +76,7 @@ def test_one_column(connection, form, pool):
     frame = dyadic(4, 1)
     store(connection, frame)
     parameters = {**POOLS[pool], "n_hyperplanes": "auto"}
-    krp = sqlkrp.KRP(2, 3, n_terms=2, random_state=0, **parameters).fit(frame)
+    krp = paper_krp(2, 3, n_terms=2, random_state=0, **parameters).fit(frame)
     with sqlkrp.connect(connection) as db:
         assert np.allclose(features(db, krp, form), krp.transform(frame), rtol=1e-13, atol=1e-13)
 
@@ -85,7 +85,7 @@ def test_one_column(connection, form, pool):
 def test_a_pool_of_all_zero_hyperplanes_gives_zeros(connection, form):
     frame = dyadic(4, 2)
     store(connection, frame)
-    krp = sqlkrp.KRP(2, 3, n_terms=1, s=1e9, n_hyperplanes=4, random_state=0).fit(frame)
+    krp = paper_krp(2, 3, n_terms=1, s=1e9, n_hyperplanes=4, random_state=0).fit(frame)
     with sqlkrp.connect(connection) as db:
         assert features(db, krp, form).tolist() == [[0.0] * 3] * 4
 
@@ -116,9 +116,9 @@ def test_policies_and_scalings_agree(connection, nulls, scaling, output):
     store_with_nan(connection, frame)
     frame.iloc[5, 3] = np.nan
     with sqlkrp.connect(connection) as db:
-        krp = sqlkrp.KRP(2, 4, nulls=nulls, scaling=scaling, coef0=0.5, random_state=0)
+        krp = paper_krp(2, 4, nulls=nulls, scaling=scaling, coef0=0.5, random_state=0)
         krp.fit(db.source("t"))
-        twin = sqlkrp.KRP(2, 4, nulls=nulls, scaling=scaling, coef0=0.5, random_state=0).fit(frame)
+        twin = paper_krp(2, 4, nulls=nulls, scaling=scaling, coef0=0.5, random_state=0).fit(frame)
         expected = twin.transform(frame)
         gone = np.isnan(expected).all(axis=1)
         assert gone.tolist() == [nulls == "propagate" and i in (1, 3, 4, 5) for i in range(12)]
@@ -134,7 +134,7 @@ def test_policies_and_scalings_agree(connection, nulls, scaling, output):
 @pytest.mark.parametrize("form", FORMS)
 def test_missing_values_are_an_error_by_default(connection, form):
     store_with_nan(connection, with_holes(dyadic(12, 5)))
-    krp = sqlkrp.KRP(2, 4).fit([f"c{i}" for i in range(5)])
+    krp = paper_krp(2, 4).fit([f"c{i}" for i in range(5)])
     with sqlkrp.connect(connection) as db:
         with pytest.raises(sqlkrp.errors.MissingValueError, match=r"'c0'.*'c1'.*'c2'.*'c3'"):
             db.create(krp, "t", "f", form=form)
@@ -181,7 +181,7 @@ def test_every_numeric_type_is_read_without_overflow(connection, form, type_name
     values = [[top] * 6, [0] * 6, [1, 0, 1, 0, 1, 1]]
     connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?, ?)", values)
     with sqlkrp.connect(connection) as db:
-        krp = sqlkrp.KRP(2, 8, s=1, n_terms=2, dtype=dtype, coef0=0.0, gamma=1.0, random_state=0)
+        krp = paper_krp(2, 8, s=1, n_terms=2, dtype=dtype, coef0=0.0, gamma=1.0, random_state=0)
         krp.fit(db.source("t"))
         assert krp.n_features_in_ == 6
         expected = krp.transform(np.array(values, dtype=float))
@@ -197,8 +197,8 @@ def test_auto_dtype_is_single_only_if_all_inputs_are(connection):
     connection.execute("CREATE TABLE f AS SELECT 1::FLOAT AS a, 2::FLOAT AS b")
     connection.execute("CREATE TABLE m AS SELECT 1::FLOAT AS a, 2::DOUBLE AS b")
     with sqlkrp.connect(connection) as db:
-        single = sqlkrp.KRP(2, 3).fit(db.source("f"))
-        mixed = sqlkrp.KRP(2, 3).fit(db.source("m"))
+        single = paper_krp(2, 3).fit(db.source("f"))
+        mixed = paper_krp(2, 3).fit(db.source("m"))
         assert db.relation(single, "f").types == ["FLOAT"] * 3
         assert db.relation(mixed, "m").types == ["DOUBLE"] * 3
         assert db.relation(single, "f", output="array").types == ["FLOAT[3]"]
@@ -210,7 +210,7 @@ def test_auto_dtype_is_single_only_if_all_inputs_are(connection):
 def test_single_precision_agrees_to_its_own_precision(connection, form, pool):
     store(connection, dyadic(40, 12).astype("float32"))
     with sqlkrp.connect(connection) as db:
-        krp = sqlkrp.KRP(2, 6, n_terms=2, random_state=0, **POOLS[pool]).fit(db.source("t"))
+        krp = paper_krp(2, 6, n_terms=2, random_state=0, **POOLS[pool]).fit(db.source("t"))
         assert db.verify(krp, "t", form=form, tolerance=1e-5).ok
 
 
@@ -231,7 +231,7 @@ def test_sparse_input_equals_the_wide_table(connection, form, pool, scaling):
     frame.iloc[4] = 0.0
     store(connection, as_long(frame), "entries")
     store(connection, pd.DataFrame({"row": range(20), "label": [f"r{i}" for i in range(20)]}), "r")
-    krp = sqlkrp.KRP(2, 5, n_terms=2, coef0=0.25, scaling=scaling, random_state=0, **POOLS[pool])
+    krp = paper_krp(2, 5, n_terms=2, coef0=0.25, scaling=scaling, random_state=0, **POOLS[pool])
     expected = krp.fit(frame).transform(frame)
     long = ("row", "feature", "value")
     with sqlkrp.connect(connection) as db:
@@ -252,10 +252,10 @@ def test_sparse_input_that_cannot_be_right_is_refused(connection):
     long = ("row", "feature", "value")
     names = [f"c{i}" for i in range(4)]
     with sqlkrp.connect(connection) as db:
-        shifted = sqlkrp.KRP(2, 3, scaling="standard").fit(dyadic(9, 4))
+        shifted = paper_krp(2, 3, scaling="standard").fit(dyadic(9, 4))
         with pytest.raises(sqlkrp.errors.ParameterError, match="absent entries"):
             db.verify(shifted, "entries", long=long)
-        krp = sqlkrp.KRP(2, 3, random_state=0).fit(db.source("entries", long=long))
+        krp = paper_krp(2, 3, random_state=0).fit(db.source("entries", long=long))
         assert krp.feature_names_in_.tolist() == names
         connection.execute("INSERT INTO entries SELECT * FROM entries LIMIT 1")
         with pytest.raises(sqlkrp.errors.ColumnError, match="two entries for row 0"):
@@ -271,7 +271,7 @@ def test_the_bare_projection_of_sparse_rows_does_not_take_a_missing_entry_for_ze
 ):
     connection.execute("CREATE TABLE e (r INT, f VARCHAR, v DOUBLE)")
     connection.execute("INSERT INTO e VALUES (1, 'a', 1), (1, 'b', NULL)")
-    krp = sqlkrp.KRP(1, 3, n_terms=1, n_hyperplanes=3, random_state=0).fit(["a", "b"])
+    krp = paper_krp(1, 3, n_terms=1, n_hyperplanes=3, random_state=0).fit(["a", "b"])
     sparse = {"long": ("r", "f", "v"), "form": form, "stage": "projection"}
     with sqlkrp.connect(connection) as db, pytest.raises(duckdb.Error, match="missing value"):
         db.relation(krp, "e", **sparse).fetchall()
@@ -282,7 +282,7 @@ def test_the_bare_projection_of_sparse_rows_does_not_take_a_missing_entry_for_ze
 )
 def test_what_cannot_name_three_columns_is_refused(connection, long):
     connection.execute("CREATE TABLE e (r INT, f VARCHAR, v DOUBLE)")
-    krp = sqlkrp.KRP(1, 3, random_state=0).fit(["a", "b"])
+    krp = paper_krp(1, 3, random_state=0).fit(["a", "b"])
     with pytest.raises(sqlkrp.errors.ParameterError, match="name three columns"):
         krp.to_sql("e", long=long)
     with (
@@ -313,7 +313,7 @@ def test_any_map_agrees(data, rows, d, degree, terms, k, pool, s, size, output):
     frame = dyadic(rows, d, seed=seed % 1000)
     with duckdb.connect() as connection:
         store(connection, frame)
-        krp = sqlkrp.KRP(
+        krp = paper_krp(
             degree, k, n_terms=terms, pool=pool, s=s, block_size=size, random_state=seed,
             n_hyperplanes=degree * terms if pool == "achlioptas" else "auto",
         ).fit([f"c{i}" for i in range(d)])  # fmt: skip
@@ -334,7 +334,7 @@ def test_4862_columns_simply_work(connection):
     frame = dyadic(300, 4862)
     store(connection, frame)
     with sqlkrp.connect(connection) as db:
-        krp = sqlkrp.KRP(2, 200, random_state=0).fit(db.source("t"))
+        krp = paper_krp(2, 200, random_state=0).fit(db.source("t"))
         result = db.verify(krp, "t")
     assert result.form == "tables"
     assert (result.rows, result.ok) == (300, True)
@@ -345,7 +345,7 @@ def test_a_thousand_features_of_784_columns(connection):
     store(connection, dyadic(3000, 784))
     with sqlkrp.connect(connection) as db:
         for pool in ({"pool": "hadamard"}, {"n_hyperplanes": 488, "n_terms": 1}):
-            krp = sqlkrp.KRP(2, 1000, random_state=0, **pool).fit(db.source("t"))
+            krp = paper_krp(2, 1000, random_state=0, **pool).fit(db.source("t"))
             assert db.verify(krp, "t", sample=3000, form="wide").ok
             assert db.verify(krp, "t", sample=50, form="tables").ok
 
@@ -357,8 +357,8 @@ def test_a_thousand_features_of_784_columns(connection):
 @pytest.mark.parametrize(
     "one",
     [
-        sqlkrp.KRP(2, 6, n_terms=1, pool="achlioptas", s=50, n_hyperplanes=20, random_state=0),
-        sqlkrp.KRP(2, 6, n_terms=1, pool="hadamard", random_state=0),
+        paper_krp(2, 6, n_terms=1, pool="achlioptas", s=50, n_hyperplanes=20, random_state=0),
+        paper_krp(2, 6, n_terms=1, pool="hadamard", random_state=0),
         # Of the two parts of each chunk, one holds its only column and the other none.
         sqlkrp.ComplexKRP(1, 6, n_terms=1, pool="hadamard", block_size=1, random_state=0),
     ],
@@ -385,7 +385,7 @@ def test_a_descending_default_order_changes_nothing(connection, form):
     store(connection, as_long(frame), "entries")
     connection.execute("SET default_order = 'DESC'")
     with sqlkrp.connect(connection) as db:
-        krp = sqlkrp.KRP(2, 4, random_state=0).fit(frame)
+        krp = paper_krp(2, 4, random_state=0).fit(frame)
         assert np.allclose(features(db, krp, form), krp.transform(frame), rtol=1e-12)
         source = db.source("entries", long=("row", "feature", "value"))
         assert list(source.kinds) == ["c0", "c1", "c2"]
@@ -396,7 +396,7 @@ def test_tables_named_like_the_steps_of_a_statement(connection, name):
     frame = dyadic(6, 3)
     store(connection, as_long(frame), name)
     store(connection, pd.DataFrame({"row": range(6)}), "sums_1")
-    krp = sqlkrp.KRP(2, 4, random_state=0, nulls="propagate", scaling="unit").fit(frame)
+    krp = paper_krp(2, 4, random_state=0, nulls="propagate", scaling="unit").fit(frame)
     with sqlkrp.connect(connection) as db:
         long = {"long": ("row", "feature", "value"), "rows": "sums_1"}
         found = db.relation(krp, name, **long).df().iloc[:, 1:].to_numpy(dtype=float)
@@ -409,7 +409,7 @@ def test_sparse_features_that_differ_in_case_are_two_features(connection):
                        "SELECT NULL, 'aB', 1")  # fmt: skip
     with sqlkrp.connect(connection) as db:
         long = ("r", "f", "v")
-        krp = sqlkrp.KRP(2, 4, random_state=0).fit(db.source("e", long=long))
+        krp = paper_krp(2, 4, random_state=0).fit(db.source("e", long=long))
         assert krp.feature_names_in_.tolist() == ["Ab", "aB"]
         found = db.relation(krp, "e", long=long).df().iloc[:, 1:].to_numpy()
         assert np.allclose(found, krp.transform([[2.0, 3.0]]), rtol=1e-12)
@@ -417,7 +417,7 @@ def test_sparse_features_that_differ_in_case_are_two_features(connection):
 
 def test_sparse_input_of_other_features_is_refused(connection):
     store(connection, as_long(dyadic(3, 3)), "e")
-    krp = sqlkrp.KRP(2, 4).fit(["d0", "d1"])
+    krp = paper_krp(2, 4).fit(["d0", "d1"])
     with (
         sqlkrp.connect(connection) as db,
         pytest.raises(
@@ -431,7 +431,7 @@ def test_sparse_input_of_other_features_is_refused(connection):
 @pytest.mark.parametrize("key", ["[1, 2]", "'NaN'::DOUBLE", "'text'", "DATE '2026-01-01'"])
 def test_sparse_rows_have_keys_of_any_type(connection, key):
     connection.execute(f"CREATE TABLE e AS SELECT {key} AS r, 'c0' AS f, 2.5 AS v")
-    krp = sqlkrp.KRP(2, 4, random_state=0).fit(["c0", "c1"])
+    krp = paper_krp(2, 4, random_state=0).fit(["c0", "c1"])
     with sqlkrp.connect(connection) as db:
         assert db.verify(krp, "e", long=("r", "f", "v")).ok
 
@@ -442,5 +442,5 @@ def test_verify_does_not_take_rounding_for_a_difference(connection):
     store(connection, frame)
     with sqlkrp.connect(connection) as db:
         for seed in range(40):  # some of these cancel to 0 exactly in one order of adding only
-            krp = sqlkrp.KRP(1, 1, n_terms=4, n_hyperplanes=4, s=1, random_state=seed).fit(frame)
+            krp = paper_krp(1, 1, n_terms=4, n_hyperplanes=4, s=1, random_state=seed).fit(frame)
             assert db.verify(krp, "t").ok

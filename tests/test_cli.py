@@ -15,7 +15,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from support import dyadic, flipped_query, read_table, store
+from support import dyadic, flipped_query, paper_krp, read_table, store
 
 import sqlkrp
 from sqlkrp.api import MAP_NAMES
@@ -36,15 +36,15 @@ def warehouse(tmp_path):
 @pytest.fixture
 def drawn(warehouse, run_cli, tmp_path):
     run_cli(
-        "draw", "w.duckdb", "--table", "t", "--exclude", "id", "--components", 8, "-o", "m.json"
-    )
+        "draw", "w.duckdb", "--table", "t", "--exclude", "id", "--components", 8,
+        "--pool", "achlioptas", "-o", "m.json",
+    )  # fmt: skip
     return tmp_path / "m.json"
 
 
 def test_featurize_does_it_all_in_one_go(run_cli, tmp_path):
     done = run_cli(
-        "featurize", DIGITS, "--exclude", "label", "--keep", "label", "--components", 16,
-        "--to", "features.csv",
+        "featurize", DIGITS, "--label", "label", "--components", 16, "--to", "features.csv",
     )  # fmt: skip
     frame = pd.read_csv(tmp_path / "features.csv")
     assert frame.columns.tolist() == ["label", *(f"krp_{i}" for i in range(16))]
@@ -56,13 +56,19 @@ def test_featurize_does_it_all_in_one_go(run_cli, tmp_path):
         "features.csv: 1,797 rows of label + 16 columns",
         "features.map.json (digest " + krp.digest_[:12],
         f"seed {krp.seed_}",
-        "64 used",
-        "1,000 (achlioptas)",
+        "64: pixel_0_0, pixel_0_1, ",
+        "none (columns are of one unit)",
+        "(1 over the total variance of 64 columns)",
+        "256 (hadamard)",
         f"{krp.statement('t').plan.additions:,} additions",
         "seconds",
     ):
         assert told in done.stdout
-    assert done.stderr == ""
+    # Pixels at the margin, which are 0 in every row.
+    assert done.stderr.splitlines() == [
+        "sqlkrp: warning: columns 'pixel_0_0', 'pixel_4_0', 'pixel_4_7' are constant, which tells "
+        "a model nothing"
+    ]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["features.csv", "features.map.json"]
 
 
@@ -255,13 +261,14 @@ def test_the_report_counts_what_was_written(run_cli, tmp_path):
     assert "rows of label + 1 column krp_0\n" in done.stdout
 
 
-def test_draw_reads_names_and_types_only(run_cli, tmp_path, warehouse):
-    run_cli("draw", "w.duckdb", "--table", "t", "--seed", 1, "-o", "a.json")
+def test_draw_reads_names_and_types_only_if_told_so(run_cli, tmp_path, warehouse):
+    source = ("w.duckdb", "--table", "t", "--scaling", "none", "--gamma", 1)
+    run_cli("draw", *source, "-o", "a.json")
     with duckdb.connect(str(warehouse)) as connection:
         connection.execute("DELETE FROM t")
-    done = run_cli("draw", "w.duckdb", "--table", "main.t", "--seed", 1, "-o", "b.json")
+    done = run_cli("draw", *source, "-o", "b.json")
     assert (tmp_path / "a.json").read_text() == (tmp_path / "b.json").read_text()
-    assert "left out: name (VARCHAR)" in done.stdout
+    assert "left out  name (VARCHAR)" in done.stdout
 
 
 def test_every_drawing_option_reaches_the_map(run_cli, tmp_path):
@@ -269,12 +276,12 @@ def test_every_drawing_option_reaches_the_map(run_cli, tmp_path):
         "draw", DIGITS, "-o", "m.json", "--degree", 3, "--components", 7, "--terms", 2, "--pool",
         "hadamard", "--hyperplanes", 256, "--sparsity", 2, "--block-size", 16, "--coef0", 0.5,
         "--gamma", 2, "--seed", 9, "--dtype", "float32", "--nulls", "mean", "--scaling", "minmax",
-        "--include", "pixel_0_1", "--include", "pixel_7_0", "--include", "pixel_4_4",
+        "--clip", 2.5, "--include", "pixel_0_1", "--include", "pixel_7_0", "--include", "pixel_4_4",
     )  # fmt: skip
     assert sqlkrp.load(tmp_path / "m.json").get_params() == {
         "degree": 3, "n_components": 7, "n_terms": 2, "pool": "hadamard", "n_hyperplanes": 256,
         "s": 2, "block_size": 16, "coef0": 0.5, "gamma": 2, "random_state": 9, "dtype": "float32",
-        "nulls": "mean", "scaling": "minmax",
+        "nulls": "mean", "scaling": "minmax", "clip": 2.5,
     }  # fmt: skip
 
 
@@ -315,9 +322,31 @@ def test_ensembles_and_wrong_options_on_the_command_line(run_cli, tmp_path):
     wrong = run_cli("draw", DIGITS, "-o", "n.json", "--map", "pca", "--degree", 2, code=2).stderr
     assert wrong == (
         "sqlkrp: --map pca has no --degree: leave it out; it has --components, --scaling, "
-        "--nulls, --dtype\n"
+        "--clip, --nulls, --dtype\n"
     )
     assert "invalid choice" in run_cli("draw", DIGITS, "-o", "n.json", "--map", "x", code=2).stderr
+
+
+def test_a_column_that_is_kept_and_read_is_named(run_cli, warehouse, drawn):
+    options = ("--db", "w.duckdb", "--table", "t")
+    done = run_cli("run", "m.json", *options, "--into", "f", "--keep", "id", "--keep", "c1")
+    assert "note     column 'c1': kept, and read by the map as well" in done.stdout
+    assert "note" not in run_cli("run", "m.json", *options, "--into", "g", "--keep", "id").stdout
+
+
+def test_a_label_is_kept_by_each_command_that_finds_it(run_cli, warehouse, tmp_path):
+    run_cli("draw", "w.duckdb", "--table", "t", "--label", "c2", "--components", 3, "-o", "l.json")
+    run_cli("run", "l.json", "--db", "w.duckdb", "--table", "t", "--into", "f")
+    run_cli("export", "l.json", "--db", "w.duckdb", "--table", "t", "--to", "f.csv")
+    with duckdb.connect(str(warehouse)) as connection:
+        made = [row[0] for row in connection.execute("DESCRIBE f").fetchall()]
+    assert made == pd.read_csv(tmp_path / "f.csv").columns.tolist()
+    assert made == ["c2", "krp_0", "krp_1", "krp_2"]
+    told = run_cli(
+        "draw", "w.duckdb", "--table", "t", "--label", "c3", "--components", 3, "-o", "l.json",
+        code=2,
+    ).stderr  # fmt: skip
+    assert "'l.json' holds another map" in told
 
 
 @pytest.mark.parametrize("form", ["wide", "tables"])
@@ -394,7 +423,19 @@ def test_sparse_input_on_the_command_line(run_cli, tmp_path):
     rows = pd.DataFrame({"row": range(14), "label": range(14)})
     rows.to_csv(tmp_path / "rows.csv", index=False)
     sparse = ("--long", "row,feature,value", "--rows", "rows.csv")
-    run_cli("featurize", "long.csv", *sparse, "--keep", "label", "--components", 6, "--to", "f.csv")
+    run_cli(
+        "featurize",
+        "long.csv",
+        *sparse,
+        "--label",
+        "label",
+        "--components",
+        6,
+        "--coef0",
+        0,
+        "--to",
+        "f.csv",
+    )
     found = pd.read_csv(tmp_path / "f.csv")
     assert found.columns.tolist()[:2] == ["row", "label"]
     krp = sqlkrp.load(tmp_path / "f.map.json")
@@ -412,12 +453,12 @@ def test_verify_says_what_it_compared(run_cli, warehouse, drawn):
     assert "krp_7" in done.stdout
     assert "on 20 rows, tables form" in done.stdout
     assert run_cli("verify", *options, "-q").stdout == ""
-    assert run_cli("verify", *options, "--all", "--tolerance", 0).stdout.count("krp_") == 8
+    assert run_cli("verify", *options, "--all", "--tolerance", 1e-6).stdout.count("krp_") == 8
 
 
 def test_verify_exits_1_when_the_engine_is_wrong(warehouse, tmp_path, monkeypatch, capsys):
     drawn = tmp_path / "s1.json"  # s=1: no factor is zero, so that every sign matters
-    sqlkrp.KRP(2, 8, s=1).fit([f"c{i}" for i in range(6)]).save(drawn)
+    paper_krp(2, 8, s=1).fit([f"c{i}" for i in range(6)]).save(drawn)
     options = ["verify", str(drawn), "--db", str(warehouse), "--table", "t"]
     assert main(options) == 0
     monkeypatch.setattr(sqlkrp.KRP, "query", flipped_query(sqlkrp.load(drawn)))
@@ -444,6 +485,7 @@ def test_inspect_tells_all(run_cli, drawn):
     assert known["additions_a_row"] == krp.program_.additions
     assert known["hyperplanes"] == 1000
     assert known["all_zero_hyperplanes"] == krp.program_.stages[1].n_all_zero > 0
+    assert known["taken"]["gamma"]["because"] == "1 over the total variance of 6 columns"
     assert known["form"] == "wide"
     assert known["sizes"]["bytes"]["found"] == len(krp.to_sql("source_table").encode())
 
@@ -462,7 +504,7 @@ def test_inspect_tells_all(run_cli, drawn):
         (["featurize", DIGITS, "--to", "f.csv", "--degree", "0"], "--degree 0 is not allowed: use"),
         (["featurize", DIGITS, "--to", "f.csv", "--pool", "x"], "--pool x is not allowed"),
         (["featurize", DIGITS, "--to", "f.csv", "--hyperplanes", "x"], "--hyperplanes"),
-        (["featurize", DIGITS, "--to", "f.csv", "--hyperplanes", "9"], "use 20 or more"),
+        (["featurize", DIGITS, "--to", "f.csv", "--hyperplanes", "9"], "use 256 or more"),
         (["featurize", DIGITS, "--to", "f.csv", "--exclude", "lable"], "did you mean 'label'?"),
         (["featurize", DIGITS, "--to", "f.csv", "--table", "t"], "--table belongs to a database"),
         (["featurize", DIGITS, "--to", "f.csv", "--long", "a,b"], "name three columns"),
@@ -488,7 +530,7 @@ def test_inspect_tells_all(run_cli, drawn):
         (["draw", DIGITS, "-o", "x" * 300 + ".json"], "File name too long"),
         (["draw", DIGITS, "-o", "/proc/x.json"], "/proc/"),
         (["draw", DIGITS, "-o", "n.json", "--components", "1" + "0" * 14], "number <= 10000000"),
-        (["draw", DIGITS, "-o", "n.json", "--degree", "99999"], "range of numbers"),
+        (["draw", DIGITS, "-o", "n.json", "--degree", "99999", "--components", "4"], "range of"),
         (["featurize", DIGITS, "--to", "f.csv", "--hyperplanes", "x"], "'x' is neither a number"),
     ],
 )  # fmt: skip
@@ -512,7 +554,7 @@ def test_errors_are_one_line_that_helps(run_cli, drawn, tmp_path, arguments, mes
         (["draw", DIGITS, "--seed", "-1", "-o", "n.json"], "--seed -1 is not allowed: use a whole"),
         (["draw", DIGITS, "--ensemble", "0", "-o", "n.json"], "--ensemble 0 is not allowed"),
         (["draw", DIGITS, "--scaling", "x", "-o", "n.json"],
-         "--scaling x is not allowed: use one of none, 'standard'"),
+         "--scaling x is not allowed: use one of 'auto', none, 'standard'"),
         (["draw", DIGITS, "--pool", "x y", "-o", "n.json"], "--pool 'x y' is not allowed"),
         (["draw", DIGITS, "--sparsity", "0.5", "-o", "n.json"], "--sparsity 0.5 is not allowed"),
         (["draw", DIGITS, "--map", "spherical", "--a", "1", "-o", "n.json"], "--a 1.0 is not"),
@@ -556,7 +598,7 @@ def test_control_characters_in_names_are_shown_escaped(run_cli, tmp_path):
     source = ("w.duckdb", "--table", "t")
     done = run_cli("featurize", *source, "--keep", names[0], "--components", 3, "--to", "f.csv")
     assert r"4 rows of a\x1b[2Jb + 3 columns" in done.stdout
-    assert r"left out: t\x07 (VARCHAR)" in done.stdout
+    assert r"left out     t\x07 (VARCHAR)" in done.stdout
     told = run_cli("inspect", "f.map.json").stdout
     assert r"2: c\u202ed, e\nf" in told
     refused = run_cli("draw", *source, "--exclude", names[2] + "x", "-o", "m.json", code=2).stderr

@@ -9,6 +9,7 @@ import pandas as pd
 import pglast
 import pytest
 from sqlfluff.core import FluffConfig, Linter
+from support import paper_krp
 
 import sqlkrp
 from sqlkrp.errors import ColumnError, LimitError, ParameterError
@@ -29,7 +30,7 @@ POOLS = {
 
 def drawn(**parameters):
     data = {name: [1.0, 2.5] for name in NAMES} | {"is new": [True, False]}
-    return sqlkrp.KRP(2, 3, n_terms=2, random_state=0, **parameters).fit(data)
+    return paper_krp(2, 3, n_terms=2, random_state=0, **parameters).fit(data)
 
 
 def statements(name, krp):
@@ -50,7 +51,7 @@ def of_every_stage():
     """Maps that have, together, each kind of stage."""
     data = pd.DataFrame({name: [1.0, 2.5, 0.5] for name in NAMES})
     for one in (
-        sqlkrp.RandomFourier(3, random_state=0),
+        sqlkrp.RandomFourier(3, scaling="standard", clip=1.0, random_state=0),
         sqlkrp.Nystroem(2, nulls="propagate", random_state=0),
         sqlkrp.RandomMaclaurin(9, degree=3, random_state=0),
         sqlkrp.RankOneProjection(3, binary=True, random_state=0),
@@ -249,7 +250,7 @@ def test_names_that_an_engine_cannot_read_are_refused():
 
 
 def test_names_that_an_engine_would_cut_are_refused():
-    krp = sqlkrp.KRP(1, 2, n_terms=1, random_state=0).fit(["\u00e9" * 32])
+    krp = paper_krp(1, 2, n_terms=1, random_state=0).fit(["\u00e9" * 32])
     with pytest.raises(ColumnError, match="has 64 bytes, and postgres cuts names after 63"):
         krp.to_sql("t", dialect="postgres")
     assert "\u00e9" * 32 in krp.to_sql("t", dialect="sqlite")
@@ -275,7 +276,7 @@ def size(found, what):
 
 
 def test_sizes_are_those_of_the_statement():
-    krp = sqlkrp.KRP(2, 3, n_terms=1, pool="hadamard", block_size=2, random_state=0)
+    krp = paper_krp(2, 3, n_terms=1, pool="hadamard", block_size=2, random_state=0)
     krp.fit(["a", "b", "(c"])
     options = {"form": "wide", "plan": "butterflies", "keep": ["id"]}
     found = preflight(krp, "sqlite", **options)
@@ -305,7 +306,7 @@ def test_sizes_are_those_of_the_statement():
     ],
 )  # fmt: skip
 def test_over_a_limit_sql_refuses_in_the_words_of_inspect(name, options, parameters, message):
-    krp = sqlkrp.KRP(2, **{"n_components": 5, "n_terms": 2, "random_state": 0, **parameters})
+    krp = paper_krp(2, **{"n_components": 5, "n_terms": 2, "random_state": 0, **parameters})
     krp.fit([f"c{i}" for i in range(20)])
     found = preflight(krp, name, **options)
     with pytest.raises(LimitError, match=message) as refusal:
@@ -315,7 +316,7 @@ def test_over_a_limit_sql_refuses_in_the_words_of_inspect(name, options, paramet
 
 def test_auto_takes_the_tables_where_wide_is_too_much():
     # So many components that every hyperplane is needed.
-    krp = sqlkrp.KRP(2, 900, n_hyperplanes=2100, n_terms=2, random_state=0)
+    krp = paper_krp(2, 900, n_hyperplanes=2100, n_terms=2, random_state=0)
     krp.fit([f"c{i}" for i in range(20)])
     assert preflight(krp, "duckdb").form == "wide"
     found = preflight(krp, "sqlite")
@@ -324,19 +325,19 @@ def test_auto_takes_the_tables_where_wide_is_too_much():
 
 
 def test_a_table_of_too_many_or_too_long_columns_is_foreseen():
-    krp = sqlkrp.KRP(2, 1018, n_terms=1, random_state=0).fit(["a", "b"])
+    krp = paper_krp(2, 1018, n_terms=1, random_state=0).fit(["a", "b"])
     # Measured on a server: 1,017 doubles are a row, 1,018 are not.
     assert preflight(krp, "postgres").problems == []
     (problem,) = preflight(krp, "postgres").table_problems
     assert "8,160 bytes in a row of a table, and this statement has 8,168" in problem
     assert preflight(krp, "postgres", output="array").table_problems == []
-    fits = sqlkrp.KRP(2, 1017, n_terms=1, random_state=0).fit(["a", "b"])
+    fits = paper_krp(2, 1017, n_terms=1, random_state=0).fit(["a", "b"])
     assert preflight(fits, "postgres").table_problems == []
 
 
 def test_what_does_not_fit_a_select_goes_on_in_an_array():
     """The same statement with a narrow SELECT: as many entries as allowed, the rest packed."""
-    krp = sqlkrp.KRP(2, 5, pool="hadamard", n_terms=2, random_state=0)
+    krp = paper_krp(2, 5, pool="hadamard", n_terms=2, random_state=0)
     krp.fit([f"c{i}" for i in range(20)])
     narrow = dataclasses.replace(
         DIALECTS["duckdb"], limits=dataclasses.replace(DIALECTS["duckdb"].limits, select_columns=9)
@@ -358,11 +359,11 @@ def test_names_and_texts_do_not_count_as_parentheses():
 
 def test_two_columns_are_not_spelt_as_one():
     with pytest.raises(ColumnError, match="one column of those named"):
-        sqlkrp.KRP(2, 3).fit(["a", "A"]).renamed(["A"])
+        paper_krp(2, 3).fit(["a", "A"]).renamed(["A"])
 
 
 def test_columns_may_be_spelt_as_the_warehouse_spells_them():
-    krp = sqlkrp.KRP(2, 3, random_state=0).fit(["height", "Width"])
+    krp = paper_krp(2, 3, random_state=0).fit(["height", "Width"])
     upper = krp.renamed(["ID", "HEIGHT", "WIDTH"])
     statement = upper.to_sql("t", dialect="snowflake")
     assert '"HEIGHT"' in statement
@@ -382,7 +383,7 @@ def test_columns_may_be_spelt_as_the_warehouse_spells_them():
 def test_load_sql_loads_names_as_they_are(name, format, tmp_path, monkeypatch):
     """Names that look like numbers, and odd ones: as the printed script loads them."""
     names = ["007", "1.50", "2020", "TRUE", 'a"b', "x,y", "c\nd"]
-    krp = sqlkrp.KRP(2, 3, n_terms=1, random_state=0).fit(names)
+    krp = paper_krp(2, 3, n_terms=1, random_state=0).fit(names)
     krp.save_tables(tmp_path / "side", dialect=name, format=format)
     script = (tmp_path / "side" / "load.sql").read_text()
     monkeypatch.chdir(tmp_path / "side")

@@ -81,7 +81,7 @@ def test_everything_is_a_small_table_in_a_notebook(shown):
 
 def test_an_unfitted_map_shows_that_it_is_not_fitted():
     page = Page(sqlkrp.KRP(3, 7)._repr_html_())
-    assert page.texts == ["KRP(degree=3, n_components=7, pool='achlioptas')", "fitted", "no"]
+    assert page.texts == ["KRP(degree=3, n_components=7, pool='hadamard')", "fitted", "no"]
 
 
 def test_visible_texts_are_left_as_they_are():

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet
 import pytest
-from support import dyadic, flipped_query, read_table, store
+from support import dyadic, flipped_query, paper_krp, read_table, store
 
 import sqlkrp
 from sqlkrp.errors import (
@@ -31,7 +31,7 @@ def db(connection):
 
 @pytest.fixture
 def krp():
-    return sqlkrp.KRP(2, 5, n_terms=2, random_state=0).fit([f"c{i}" for i in range(6)])
+    return paper_krp(2, 5, n_terms=2, random_state=0).fit([f"c{i}" for i in range(6)])
 
 
 def objects(connection):
@@ -146,26 +146,26 @@ def test_engine_errors_name_the_statement_in_one_line(db, krp):
 
 
 def test_columns_are_checked_before_anything_runs(db, connection):
-    krp = sqlkrp.KRP(2, 3).fit(["c0", "C1"])
+    krp = paper_krp(2, 3).fit(["c0", "C1"])
     with pytest.raises(ColumnError, match="'C1' is not in t: did you mean 'c1'"):
         db.create(krp, "t", "f")
-    text = sqlkrp.KRP(2, 3).fit(["c0", "name"])
+    text = paper_krp(2, 3).fit(["c0", "name"])
     with pytest.raises(ColumnError, match="'name' of t is of type VARCHAR"):
         db.create(text, "t", "f")
     with pytest.raises(ColumnError, match="'idd' is not in t: did you mean 'id'"):
-        db.create(sqlkrp.KRP(2, 3).fit(["c0"]), "t", "f", keep=["idd"])
+        db.create(paper_krp(2, 3).fit(["c0"]), "t", "f", keep=["idd"])
 
 
 def test_fit_reads_types_and_statistics_in_the_database(db, connection):
     frame = connection.table("t").df()
-    krp = sqlkrp.KRP(2, 3, scaling="standard", random_state=0)
+    krp = paper_krp(2, 3, scaling="standard", random_state=0)
     krp.fit(db.source("t"), exclude=["id"])
     assert krp.left_out_ == {"name": "VARCHAR"}
     prepare = krp.program_.prepare
     columns = frame[list(prepare.columns)].to_numpy()
-    assert np.allclose(prepare.shift, columns.mean(axis=0), rtol=1e-14)
-    assert np.allclose(1 / prepare.scale, columns.std(axis=0), rtol=1e-14)
-    relation = sqlkrp.KRP(2, 3, scaling="standard", random_state=0)
+    assert np.allclose(prepare.shift, columns.mean(axis=0), rtol=1e-7)
+    assert np.allclose(1 / prepare.scale, columns.std(axis=0), rtol=1e-7)
+    relation = paper_krp(2, 3, scaling="standard", random_state=0)
     relation.fit(connection.sql("SELECT * EXCLUDE (id) FROM t"))
     assert np.array_equal(relation.program_.prepare.shift, prepare.shift)
 
@@ -240,7 +240,7 @@ def test_files_are_sources_too(krp, tmp_path, connection):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_verify_sees_one_flipped_sign_in_what_the_engine_is_sent(db, form, monkeypatch):
-    krp = sqlkrp.KRP(2, 5, s=1, n_terms=2, n_hyperplanes=4, random_state=0).fit(
+    krp = paper_krp(2, 5, s=1, n_terms=2, n_hyperplanes=4, random_state=0).fit(
         [f"c{i}" for i in range(6)]
     )
     assert db.verify(krp, "t", form=form).ok
@@ -262,7 +262,7 @@ def test_verify_compares_a_sample_and_leaves_nothing(db, krp, connection):
 
 def test_an_interrupt_ends_the_statement_at_once(db, krp, connection):
     connection.execute("CREATE TABLE big AS SELECT t.* FROM t, range(200_000)")
-    krp = sqlkrp.KRP(2, 2000, pool="hadamard", random_state=0).fit([f"c{i}" for i in range(6)])
+    krp = paper_krp(2, 2000, pool="hadamard", random_state=0).fit([f"c{i}" for i in range(6)])
     seen = threading.Event()
 
     def interrupt(share):
@@ -288,7 +288,7 @@ def test_connect_takes_files_connections_and_nothing_else(tmp_path):
         ).fetchone()
         assert settings == (1, "953.6 MiB")
     with sqlkrp.connect(tmp_path / "x.duckdb", read_only=True) as db:
-        krp = sqlkrp.KRP(1, 2, random_state=0).fit(db.source("t"))
+        krp = paper_krp(1, 2, random_state=0).fit(db.source("t"))
         assert db.verify(krp, "t", form="tables").ok  # temporary tables only
         with pytest.raises(EngineError, match="read-only"):
             db.create(krp, "t", "f")
@@ -357,7 +357,7 @@ def test_two_databases_in_memory_spill_to_folders_of_their_own():
 def test_exports_to_one_target_at_a_time_do_not_disturb_each_other(tmp_path):
     with duckdb.connect(str(tmp_path / "w.duckdb")) as connection:
         store(connection, dyadic(2000, 6))
-        krp = sqlkrp.KRP(2, 50, random_state=0).fit([f"c{i}" for i in range(6)])
+        krp = paper_krp(2, 50, random_state=0).fit([f"c{i}" for i in range(6)])
         failed = []
 
         def export(cursor):
@@ -448,5 +448,5 @@ def test_only_maps_compute_features(db, krp, tmp_path):
             assert "not a map: give one" in str(no.value)
             assert "\n" not in str(no.value)
         with pytest.raises(NotFittedError, match="call fit first"):
-            call(sqlkrp.KRP(2, 3))
+            call(paper_krp(2, 3))
     assert list(tmp_path.iterdir()) == []

@@ -5,9 +5,8 @@ import csv
 import numpy as np
 import pandas as pd
 import pytest
-from support import dyadic
+from support import dyadic, paper_krp
 
-import sqlkrp
 from sqlkrp.errors import LimitError, SqlkrpError
 from sqlkrp.sql.dialects import dialect
 
@@ -37,7 +36,7 @@ def expected_of(values, frame):
 def test_every_engine_equals_numpy_on_dyadic_data(engine, form, degree, pool):
     frame = shuffled(dyadic(40, 21, seed=degree))
     engine.store(frame)
-    krp = sqlkrp.KRP(degree, 9, n_terms=3, random_state=1, **POOLS[pool]).fit(frame, keep=["id"])
+    krp = paper_krp(degree, 9, n_terms=3, random_state=1, **POOLS[pool]).fit(frame, keep=["id"])
     inputs = frame[list(krp.feature_names_in_)].to_numpy()
     projected = expected_of(krp.program_.projection().apply(inputs), frame)
     found = engine.features(krp, keep=["id"], form=form, stage="projection")[:, 1:]
@@ -63,7 +62,7 @@ def test_policies_scalings_and_outputs_agree(engine, form, output, scaling, null
     frame.iloc[7] = 0.0
     frame = shuffled(frame)
     engine.store(frame)
-    krp = sqlkrp.KRP(2, 4, nulls=nulls, scaling=scaling, coef0=0.5, random_state=0)
+    krp = paper_krp(2, 4, nulls=nulls, scaling=scaling, coef0=0.5, random_state=0)
     krp.fit(frame, keep=["id"])
     options = {"keep": ["id"], "form": form, "output": output}
     if output == "array" and engine.name == "sqlite":
@@ -83,7 +82,7 @@ def test_policies_scalings_and_outputs_agree(engine, form, output, scaling, null
 def test_the_smallest_tables(engine, form, rows, columns, pool):
     frame = shuffled(dyadic(rows, columns))
     engine.store(frame)
-    krp = sqlkrp.KRP(2, 3, n_terms=1, random_state=0, **pool).fit([f"c{i}" for i in range(columns)])
+    krp = paper_krp(2, 3, n_terms=1, random_state=0, **pool).fit([f"c{i}" for i in range(columns)])
     found = engine.features(krp, keep=["id"], form=form)[:, 1:]
     assert np.allclose(found, krp.transform(frame).reshape(rows, 3), rtol=1e-13)
 
@@ -104,7 +103,7 @@ def test_sparse_input_gives_what_its_table_gives(engine, form, pool, scaling):
     frame.iloc[4] = 0.0
     engine.store(as_entries(frame), "entries")
     engine.store(pd.DataFrame({"r": np.arange(10, 25), "id": np.arange(15) * 2}), "keys")
-    krp = sqlkrp.KRP(2, 5, coef0=0.25, scaling=scaling, random_state=0, **POOLS[pool]).fit(frame)
+    krp = paper_krp(2, 5, coef0=0.25, scaling=scaling, random_state=0, **POOLS[pool]).fit(frame)
     sparse = {"long": ("r", "f", "v"), "form": form}
     found = engine.features(krp, "entries", rows="keys", keep=["id"], **sparse)
     assert np.array_equal(found[:, :2], np.column_stack([np.arange(10, 25), np.arange(15) * 2]))
@@ -124,7 +123,7 @@ def test_sparse_input_gives_what_its_table_gives(engine, form, pool, scaling):
 @pytest.mark.parametrize("output", ["columns", "array"])
 def test_missing_entries_are_not_absent_ones(engine, form, nulls, output):
     frame = dyadic(8, 4).set_axis([str(i) for i in range(4)], axis=1)
-    krp = sqlkrp.KRP(2, 4, n_terms=2, nulls=nulls, coef0=0.5, random_state=0).fit(frame)
+    krp = paper_krp(2, 4, n_terms=2, nulls=nulls, coef0=0.5, random_state=0).fit(frame)
     frame.iloc[2, 1] = 0.0
     frame.iloc[6] = 0.0
     entries = as_entries(frame)
@@ -147,7 +146,7 @@ def test_missing_entries_are_not_absent_ones(engine, form, nulls, output):
 def test_equal_rows_are_each_a_row(engine, form):
     frame = pd.concat([dyadic(3, 4)] * 4, ignore_index=True).assign(id=1)
     engine.store(frame)
-    krp = sqlkrp.KRP(2, 3, n_terms=1, random_state=0).fit(frame, keep=["id"])
+    krp = paper_krp(2, 3, n_terms=1, random_state=0).fit(frame, keep=["id"])
     found = engine.features(krp, keep=["id"], form=form)[:, 1:]
     expected = krp.transform(frame)
     assert found.shape == expected.shape
@@ -158,7 +157,7 @@ def test_equal_rows_are_each_a_row(engine, form):
 @pytest.mark.parametrize("form", FORMS)
 def test_printed_sql_stops_at_a_missing_value(engine, form):
     frame = dyadic(5, 3)
-    krp = sqlkrp.KRP(2, 3, n_terms=1, random_state=0).fit(frame)
+    krp = paper_krp(2, 3, n_terms=1, random_state=0).fit(frame)
     engine.store(frame)
     assert engine.features(krp, form=form).shape == (5, 3)
     frame.iloc[3, 1] = np.nan
@@ -176,7 +175,7 @@ def test_1500_columns(engine, pool):
     # Single precision, as 1,500 doubles are more than a row of Postgres holds.
     frame = dyadic(20, 1500).astype("float32")
     engine.store(frame)
-    krp = sqlkrp.KRP(3, 40, n_terms=2, dtype="float64", random_state=0, **pool).fit(frame)
+    krp = paper_krp(3, 40, n_terms=2, dtype="float64", random_state=0, **pool).fit(frame)
     for form in FORMS:
         projected = krp.program_.projection().apply(frame.to_numpy())
         features = krp.transform(frame)
@@ -204,7 +203,7 @@ HOSTILE = [
 def test_hostile_names_give_the_right_answer_or_a_clear_refusal(engine, form, name):
     engine.store(pd.DataFrame({"alive": [1.0]}), "canary")
     frame = dyadic(6, 3, names=[name, "b", f"{name}2"]).assign(**{"the id": range(6)})
-    krp = sqlkrp.KRP(2, 3, n_terms=1, random_state=0).fit(frame, keep=["the id"])
+    krp = paper_krp(2, 3, n_terms=1, random_state=0).fit(frame, keep=["the id"])
     limit = dialect(engine.name).max_identifier_bytes
     if limit is not None and len(name.encode()) + 1 > limit:
         with pytest.raises(SqlkrpError, match=f"bytes, and {engine.name} cuts names after {limit}"):
@@ -233,7 +232,7 @@ def test_the_names_inside_a_statement_do_not_meet_the_table_s(engine, form, scal
     frame = dyadic(6, len(INNER), names=INNER)
     frame.iloc[2, 3] = np.nan
     engine.store(frame.assign(**{"the id": range(6)}), "source")
-    krp = sqlkrp.KRP(2, 3, pool="achlioptas", n_hyperplanes=9, n_terms=1, coef0=1.0, gamma=1.0)
+    krp = paper_krp(2, 3, n_hyperplanes=9, n_terms=1, coef0=1.0)
     krp.set_params(random_state=0, nulls="propagate", scaling=scaling).fit(frame)
     found = engine.features(krp, "source", keep=["the id", *INNER], form=form)
     assert np.array_equal(found[:, 1:-3], frame, equal_nan=True)
@@ -248,7 +247,7 @@ def test_the_names_inside_a_statement_do_not_meet_the_table_s(engine, form, scal
 )
 def test_nor_those_of_sparse_input(engine, form, long):
     frame = dyadic(8, 4, names=["0", "1", "2", "3"]).assign(**{"3": 1.0})
-    krp = sqlkrp.KRP(2, 4, pool="achlioptas", n_hyperplanes=9, n_terms=2, coef0=0.5, gamma=1.0)
+    krp = paper_krp(2, 4, n_hyperplanes=9, n_terms=2, coef0=0.5)
     krp.set_params(random_state=0, nulls="propagate").fit(frame)
     engine.store(as_entries(frame).set_axis(list(long), axis=1), "source")
     kept = [name for name in INNER if name != long[0]]
@@ -267,7 +266,7 @@ def test_nor_those_of_sparse_input(engine, form, long):
 
 
 def test_case_twins_are_two_columns_or_refused(engine):
-    krp = sqlkrp.KRP(2, 3, n_terms=1, random_state=0).fit(["a", "A"])
+    krp = paper_krp(2, 3, n_terms=1, random_state=0).fit(["a", "A"])
     frame = dyadic(4, 2, names=["a", "A"])
     if engine.name in ("duckdb", "sqlite"):
         with pytest.raises(SqlkrpError, match="differ only in case"):
@@ -283,7 +282,7 @@ def test_case_twins_are_two_columns_or_refused(engine):
 def test_line_ends_in_names_and_texts_are_exported_as_they_are(engine, end, tmp_path):
     frame = dyadic(3, 2, names=[end, f"a{end}b"]).assign(told=["x", f"x{end}y", end])
     engine.store(frame, "ends")
-    krp = sqlkrp.KRP(2, 2, n_terms=1, coef0=0.0, gamma=1.0, random_state=0).fit([*frame][:2])
+    krp = paper_krp(2, 2, n_terms=1, coef0=0.0, gamma=1.0, random_state=0).fit([*frame][:2])
     kept = list(frame)
     engine.database.export(krp, "ends", tmp_path / "f.csv", keep=kept)
     # Not in text mode, which would read each of these as a line feed.

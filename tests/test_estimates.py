@@ -13,7 +13,7 @@ import pytest
 from sklearn import decomposition
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.preprocessing import StandardScaler
-from support import assert_mean, store
+from support import assert_mean, of_columns_as_they_are, store
 
 import sqlkrp
 from sqlkrp import (
@@ -46,7 +46,8 @@ def draws_of(make, points, draws=DRAWS):
     """<f(x), f(y)> between all points, of so many independent maps."""
     found = np.empty((draws, len(points), len(points)))
     for i in range(draws):
-        features = make(FIRST_SEED + i).fit(points).transform(points)
+        one = of_columns_as_they_are(make(FIRST_SEED + i))
+        features = one.fit(points).transform(points)
         found[i] = features @ features.T
     return found
 
@@ -209,10 +210,13 @@ def side_by_side(count, one):
 EXPONENTIAL = [1.2**n / math.factorial(n) for n in range(31)]
 CASES = {
     "random projection, s=1": (
-        lambda seed: RandomProjection(8, s=1, random_state=seed),
+        lambda seed: RandomProjection(8, pool="achlioptas", s=1, random_state=seed),
         explicit(8, 1, 1),
     ),
-    "random projection": (lambda seed: RandomProjection(8, random_state=seed), explicit(8, 1, 3)),
+    "random projection": (
+        lambda seed: RandomProjection(8, pool="achlioptas", random_state=seed),
+        explicit(8, 1, 3),
+    ),
     "random projection, gaussian": (
         lambda seed: RandomProjection(8, pool="gaussian", random_state=seed),
         explicit(8, 1, 3),
@@ -221,13 +225,16 @@ CASES = {
         lambda seed: ExplicitRP(2, 8, coef0=0.5, gamma=0.8, random_state=seed),
         explicit(8, 2, 3, coef0=0.5, gamma=0.8),
     ),
-    "explicit, s=1": (lambda seed: ExplicitRP(3, 8, s=1, random_state=seed), explicit(8, 3, 1)),
+    "explicit, s=1": (
+        lambda seed: ExplicitRP(3, 8, s=1, coef0=0, gamma=1, random_state=seed),
+        explicit(8, 3, 1),
+    ),
     "maclaurin": (  # (c/2 + 0.7)^3
         lambda seed: RandomMaclaurin(24, degree=3, coef0=0.7, gamma=0.5, random_state=seed),
         maclaurin(24, [0.343, 0.735, 0.525, 0.125]),
     ),
     "maclaurin, homogeneous": (
-        lambda seed: RandomMaclaurin(24, degree=2, coef0=0, random_state=seed),
+        lambda seed: RandomMaclaurin(24, degree=2, coef0=0, gamma=1, random_state=seed),
         maclaurin(24, [0, 0, 1]),
     ),
     "maclaurin, exponential": (
@@ -275,7 +282,7 @@ CASES = {
     # As many hyperplanes as are used, so that no two components meet.
     "complex, one term": (
         lambda seed: ComplexKRP(
-            2, 8, n_terms=1, pool="achlioptas", n_hyperplanes=8, random_state=seed
+            2, 8, n_terms=1, pool="achlioptas", n_hyperplanes=8, coef0=0, gamma=1, random_state=seed
         ),
         complex_products(8, 2, 1),
     ),
@@ -292,9 +299,12 @@ CASES = {
         ),
         complex_products(8, 3, 2, coef0=0.3, gamma=0.8),
     ),
-    "tensor sketch": (lambda seed: TensorSketch(2, 4, random_state=seed), sketches(4)),
+    "tensor sketch": (
+        lambda seed: TensorSketch(2, 4, coef0=0, gamma=1, random_state=seed),
+        sketches(4),
+    ),
     "tensor sketch, buckets": (
-        lambda seed: TensorSketch(2, 3, domain="bucket", random_state=seed),
+        lambda seed: TensorSketch(2, 3, domain="bucket", coef0=0, gamma=1, random_state=seed),
         sketches(3),
     ),
 }
@@ -317,7 +327,9 @@ def test_estimates_have_the_mean_and_the_variance_of_the_theory(name):
 def test_directions_from_landmarks_are_independent_and_centred(k):
     points = np.random.default_rng(0).normal(size=(8, 5))
     found = draws_of(
-        lambda seed: KGRP(k, n_landmarks=8, n_marked=3, random_state=seed), points, 1000
+        lambda seed: KGRP(k, n_landmarks=8, n_marked=3, coef0=0, gamma=1, random_state=seed),
+        points,
+        1000,
     )
     centre = np.eye(8) - 1 / 8
     kernel = centre @ (points @ points.T) ** 2 @ centre
@@ -368,12 +380,12 @@ ROWS = np.random.default_rng(1).normal(size=(12, 4)) * [3, 1, 0.5, 0.2] + [1, 0,
 
 def all_rows(**kernel):
     """Exact where all rows are landmarks, whatever the seed."""
-    return Nystroem(len(ROWS), dtype="float64", **kernel)
+    return Nystroem(len(ROWS), dtype="float64", **{"scaling": None, **kernel})
 
 
 #: First maps with nothing random in them; the means of the second's features are not 0.
 FIRST = {
-    "pca": (PCA(3), decomposition.PCA(3).fit_transform(ROWS)),
+    "pca": (PCA(3, scaling=None), decomposition.PCA(3).fit_transform(ROWS)),
     "nystroem": (all_rows(gamma=0.3), all_rows(gamma=0.3).fit(ROWS).transform(ROWS)),
 }
 
@@ -419,7 +431,7 @@ def test_the_constant_of_a_kernel_is_not_scaled():
 def test_structured_frequencies_are_nearly_unbiased(columns):
     gamma, blocks = 0.5, 64_000 // columns
     points = np.random.default_rng(2).normal(size=(2, columns)) / math.sqrt(columns)
-    one = SORF(blocks * columns, gamma=gamma, random_state=FIRST_SEED).fit(points)
+    one = SORF(blocks * columns, gamma=gamma, scaling=None, random_state=FIRST_SEED).fit(points)
     x, y = one.transform(points)
     found = (x * y).reshape(blocks, columns).sum(axis=1) * blocks
     # A frequency's entries have the kurtosis 3 - 6/D, which takes z^2/D of the kernel exp(-z).

@@ -45,7 +45,7 @@ from sqlkrp.verification import compare
 EVERY = {
     "random projection": RandomProjection(5, random_state=0),
     "random projection, hadamard": RandomProjection(20, pool="hadamard", random_state=0),
-    "explicit": ExplicitRP(3, 5, coef0=0.25, random_state=0),
+    "explicit": ExplicitRP(3, 5, coef0=0.25, gamma=1.0, scaling=None, random_state=0),
     "prp": PRP(5, n_matrices=4, random_state=0),
     "nystroem, rbf": Nystroem(9, gamma=0.125, random_state=0),
     "nystroem, polynomial": Nystroem(9, kernel="polynomial", degree=3, coef0=1, random_state=0),
@@ -64,9 +64,19 @@ EVERY = {
     "tensor sketch, buckets": TensorSketch(3, 6, domain="bucket", random_state=0),
     "rank one": RankOneProjection(6, random_state=0),
     "pca": PCA(3, scaling="standard"),
-    "complex": ComplexKRP(4, 6, n_terms=2, block_size=4, random_state=0),
+    "complex": ComplexKRP(
+        4, 6, n_terms=2, block_size=4, coef0=0, gamma=1, scaling=None, random_state=0
+    ),
     "complex, independent": ComplexKRP(
-        3, 6, n_terms=2, pool="achlioptas", n_hyperplanes=20, random_state=0
+        3,
+        6,
+        n_terms=2,
+        pool="achlioptas",
+        n_hyperplanes=20,
+        coef0=0,
+        gamma=1,
+        scaling=None,
+        random_state=0,
     ),
     "ensemble": Ensemble(RandomFourier(4, gamma=0.25), 3, random_state=0),
     "ensemble of products": Ensemble(KRP(2, 4, pool="hadamard", coef0=1), 2, random_state=0),
@@ -253,7 +263,7 @@ UNBIASED = {
         for g in (1, 2, 3, 4, 5)
     },
     "chain": (  # principal components turn and shift, and the second map sees what they leave
-        lambda s: chain(PCA(1), KRP(2, 8, n_hyperplanes=40, coef0=0.5), random_state=s),
+        lambda s: chain(PCA(1), KRP(2, 8, n_hyperplanes=40, coef0=0.5, gamma=1), random_state=s),
         lambda x, y: polynomial(2, 1, 0.5)(x - POINTS.mean(axis=0), y - POINTS.mean(axis=0)),
     ),
 }
@@ -372,7 +382,7 @@ def test_pca_is_scikit_learn_s(connection):
     theirs = decomposition.PCA(4).fit(frame.to_numpy())
     store(connection, frame, "t")
     with sqlkrp.connect(connection) as db:
-        ours = PCA(4).fit(db.source("t")).transform(frame)
+        ours = PCA(4, scaling=None).fit(db.source("t")).transform(frame)
     expected = theirs.transform(frame.to_numpy())
     signs = np.sign((ours * expected).sum(axis=0))
     assert np.allclose(ours, expected * signs, atol=1e-9)
@@ -380,7 +390,7 @@ def test_pca_is_scikit_learn_s(connection):
 
 def test_sparse_projections_are_scikit_learn_s():
     X = np.random.default_rng(0).normal(size=(6, 50))
-    ours = RandomProjection(8, s=3, random_state=0).fit(X)
+    ours = RandomProjection(8, pool="achlioptas", s=3, scaling=None, random_state=0).fit(X)
     theirs = SparseRandomProjection(8, density=1 / 3, random_state=0).fit(X)
     sums = ours.program_.stages[1]
     dense = np.zeros((8, 50))
@@ -518,6 +528,7 @@ def test_landmark_features_are_there_where_their_kernel_is_no_number(connection,
     # With one column, <x, p>^g / |p|^g is x^g up to a sign, whatever row the landmark is. The
     # kernel itself, x^g p^g, is far below (or above) what single precision holds.
     options = {"kernel": kernel, "degree": degree, "coef0": 0.0, "gamma": 1.0, "dtype": "float32"}
+    options["scaling"] = None
     power = degree if kernel == "polynomial" else 1
     for size in (0.0155, 60.0) if power > 1 else (1e-25, 1e25):
         frame = pd.DataFrame({"x": np.array([0.9, 1.0, 1.1]) * size})
@@ -693,7 +704,8 @@ def test_what_varies_by_rounding_alone_is_only_shifted(connection):
 
 def test_what_varies_little_but_for_certain_is_scaled():
     times = pd.DataFrame({"time": 1.7e9 + 1000 * np.random.default_rng(0).normal(size=300)})
-    one = chain(RandomProjection(2, s=1), Nystroem(300, scaling="standard"), random_state=0)
+    first = RandomProjection(2, pool="achlioptas", s=1, scaling=None)
+    one = chain(first, Nystroem(300, scaling="standard", gamma=1), random_state=0)
     features = one.fit(times).transform(times)
     scaled = (times - times.mean()) / times.std(ddof=0)
     projected = np.repeat(scaled.to_numpy(), 2, axis=1)
@@ -745,5 +757,6 @@ def test_values_that_leave_the_range_are_compared_without_a_warning(connection):
     store(connection, frame, "t")
     with sqlkrp.connect(connection) as db, warnings.catch_warnings():
         warnings.simplefilter("error")
-        for one in (Nystroem(5, random_state=0), KRP(3, 5, random_state=0)):
+        plain = {"gamma": 1.0, "scaling": None, "random_state": 0}
+        for one in (Nystroem(5, **plain), KRP(3, 5, **plain)):
             assert db.verify(one.fit(db.source("t")), "t", form="wide").ok

@@ -2,9 +2,7 @@
 
 import numpy as np
 import pytest
-from support import assert_mean
-
-import sqlkrp
+from support import assert_mean, paper_krp
 
 X = np.array([1.0, -0.5, 2.0, 0.25])
 Y = np.array([0.5, 1.0, 1.5, -1.0])
@@ -27,7 +25,7 @@ def estimates(draws, degree, k, seed=0, **parameters):
     both = np.stack([X, Y])
     found = np.empty(draws)
     for i in range(draws):
-        krp = sqlkrp.KRP(degree, k, random_state=seed + i, **parameters).fit(both)
+        krp = paper_krp(degree, k, random_state=seed + i, **parameters).fit(both)
         x, y = krp.transform(both)
         found[i] = x @ y
     return found
@@ -69,7 +67,7 @@ def test_the_variance_of_one_component_is_the_formula_s(pool, degree, terms):
     k = {1: 60_000, 2: 200_000, 3: 1_800_000}[degree] // terms
     parameters = {**POOLS[pool], "n_hyperplanes": k * degree * terms, "n_terms": terms}
     both = np.stack([X, Y])
-    x, y = sqlkrp.KRP(degree, k, random_state=3, **parameters).fit(both).transform(both)
+    x, y = paper_krp(degree, k, random_state=3, **parameters).fit(both).transform(both)
     squares = (x * y * k - C**degree) ** 2
     assert_mean(squares, one_component_variance(pool, degree, terms))
 
@@ -80,7 +78,7 @@ def test_the_variance_of_a_hadamard_component_is_the_formula_s(degree):
     both = np.stack([X, Y])
     squares = np.empty(draws)
     for seed in range(draws):
-        krp = sqlkrp.KRP(degree, k, n_terms=1, pool="hadamard", block_size=2, random_state=seed)
+        krp = paper_krp(degree, k, n_terms=1, pool="hadamard", block_size=2, random_state=seed)
         x, y = krp.fit(both).transform(both)
         # Components share blocks: only the draws are independent.
         squares[seed] = ((x * y * k - C**degree) ** 2).mean()
@@ -100,7 +98,7 @@ def test_a_shared_pool_leaves_the_part_that_more_components_do_not_remove(pool):
     # Two components vary together by what the hyperplanes that they share are more than c^2.
     together = np.empty(20)
     for seed in range(20):
-        krp = sqlkrp.KRP(degree, more, n_terms=1, n_hyperplanes=p, random_state=seed, **POOLS[pool])
+        krp = paper_krp(degree, more, n_terms=1, n_hyperplanes=p, random_state=seed, **POOLS[pool])
         uses = np.zeros((more, p))
         chosen = krp.fit(np.stack([X, Y])).program_.stages[2].factors[:, 0]
         np.put_along_axis(uses, chosen, 1, axis=1)
@@ -110,7 +108,7 @@ def test_a_shared_pool_leaves_the_part_that_more_components_do_not_remove(pool):
 
 
 def test_degree_one_is_the_plain_random_projection():
-    krp = sqlkrp.KRP(1, 6, n_terms=1, s=1, n_hyperplanes=6, random_state=0).fit(np.stack([X, Y]))
+    krp = paper_krp(1, 6, n_terms=1, s=1, n_hyperplanes=6, random_state=0).fit(np.stack([X, Y]))
     table = krp.program_.stages[1]
     signs = np.zeros((6, 4))
     signs[table.hyperplane, table.feature] = table.sign

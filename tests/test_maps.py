@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from support import dyadic, store
+from support import dyadic, paper_krp, store
 
 import sqlkrp
 from sqlkrp.errors import ColumnError, NotFittedError, ParameterError
@@ -31,7 +31,7 @@ from sqlkrp.maps.base import near_matches
 )  # fmt: skip
 def test_parameters_that_are_not_allowed(bad):
     with pytest.raises(ParameterError) as error:
-        sqlkrp.KRP(**bad).fit(["a", "b"])
+        paper_krp(**bad).fit(["a", "b"])
     name, value = next(iter(bad.items()))
     assert f"{name}={value!r}" in str(error.value)
     assert "use" in str(error.value)
@@ -39,11 +39,11 @@ def test_parameters_that_are_not_allowed(bad):
 
 def test_unknown_parameters_name_near_ones():
     with pytest.raises(ParameterError, match="did you mean 'degree'"):
-        sqlkrp.KRP().set_params(degre=3)
+        paper_krp().set_params(degre=3)
     with pytest.raises(TypeError):
-        sqlkrp.KRP(colour="red")
+        paper_krp(colour="red")
     with pytest.raises(TypeError):
-        sqlkrp.KRP(2, 10, 5)  # all but degree and n_components are keywords
+        paper_krp(2, 10, 5)  # all but degree and n_components are keywords
 
 
 @pytest.mark.parametrize("one", sqlkrp.api.MAPS.values(), ids=sqlkrp.api.MAPS)
@@ -105,7 +105,7 @@ def test_a_message_is_one_line_whatever_a_name_holds():
 
 
 def test_numpy_numbers_are_numbers(tmp_path):
-    krp = sqlkrp.KRP(np.int64(2), np.int32(5), s=np.float64(3), random_state=np.int64(7))
+    krp = paper_krp(np.int64(2), np.int32(5), s=np.float64(3), random_state=np.int64(7))
     krp.fit(["a", "b"]).save(tmp_path / "m.json")
     assert sqlkrp.load(tmp_path / "m.json").digest_ == krp.digest_
 
@@ -115,13 +115,13 @@ def test_columns_are_chosen_by_kind_and_by_name():
         label=[0, 1, 0, 1], flag=True, text="x", when=pd.Timestamp("2026-01-01"), cat=1
     )
     frame["cat"] = frame["cat"].astype("category")
-    krp = sqlkrp.KRP(2, 3).fit(frame, exclude=["label"])
+    krp = paper_krp(2, 3).fit(frame, exclude=["label"])
     assert krp.feature_names_in_.tolist() == ["c0", "c1", "c2", "flag"]
     assert set(krp.left_out_) == {"text", "when", "cat"}
-    kept = sqlkrp.KRP(2, 3).fit(frame, keep=["label", "text"])
+    kept = paper_krp(2, 3).fit(frame, keep=["label", "text"])
     assert kept.feature_names_in_.tolist() == ["c0", "c1", "c2", "flag"]
     assert set(kept.left_out_) == {"when", "cat"}
-    both = sqlkrp.KRP(2, 3).fit(frame, include=["c2", "label"], keep=["label"])
+    both = paper_krp(2, 3).fit(frame, include=["c2", "label"], keep=["label"])
     assert both.feature_names_in_.tolist() == ["c2", "label"]
 
 
@@ -139,7 +139,7 @@ def test_columns_are_chosen_by_kind_and_by_name():
 def test_columns_that_cannot_be_chosen(options, message):
     frame = dyadic(4, 2).assign(label=[0, 1, 0, 1], text="x")
     with pytest.raises(ColumnError, match=message):
-        sqlkrp.KRP(2, 3).fit(frame, **options)
+        paper_krp(2, 3).fit(frame, **options)
 
 
 @pytest.mark.parametrize(
@@ -155,17 +155,17 @@ def test_columns_that_cannot_be_chosen(options, message):
 )
 def test_sources_that_cannot_be_fitted(source, message):
     with pytest.raises((ColumnError, ParameterError), match=message):
-        sqlkrp.KRP(2, 3).fit(source)
+        paper_krp(2, 3).fit(source)
 
 
 def test_statistics_need_data_and_values():
     for parameters in ({"scaling": "standard"}, {"nulls": "mean"}):
         with pytest.raises(ParameterError, match="only column names were given"):
-            sqlkrp.KRP(2, 3, **parameters).fit(["a"])
+            paper_krp(2, 3, **parameters).fit(["a"])
         with pytest.raises(ColumnError, match="'b' holds no value"):
-            sqlkrp.KRP(2, 3, **parameters).fit(pd.DataFrame({"a": [1.0], "b": [np.nan]}))
+            paper_krp(2, 3, **parameters).fit(pd.DataFrame({"a": [1.0], "b": [np.nan]}))
     with pytest.raises(ColumnError, match="too large or too small for float64"):
-        sqlkrp.KRP(2, 3, scaling="standard").fit(pd.DataFrame({"a": [1e308, -1e308, 1e308]}))
+        paper_krp(2, 3, scaling="standard").fit(pd.DataFrame({"a": [1e308, -1e308, 1e308]}))
 
 
 @pytest.mark.parametrize("parameters", [{"scaling": "standard"}, {"nulls": "mean"}])
@@ -183,7 +183,7 @@ def test_what_leaves_the_range_of_numbers_leaves_it_without_warnings(connection,
     # A warning is an error in these tests. NumPy gives infinities and NaN, as the engine does.
     frame = pd.DataFrame(np.tile([[1.0], [-1.0], [0.5]], (1, 4)) * float(np.finfo(dtype).max))
     frame = frame.set_axis(list("abcd"), axis=1)
-    krp = sqlkrp.KRP(3, 4, n_terms=2, pool=pool, block_size=4, coef0=1.0, gamma=1.0, dtype=dtype)
+    krp = paper_krp(3, 4, n_terms=2, pool=pool, block_size=4, coef0=1.0, dtype=dtype)
     found = krp.set_params(random_state=0).fit(frame).transform(frame)
     assert not np.isfinite(found).all()
     store(connection, frame)
@@ -192,7 +192,7 @@ def test_what_leaves_the_range_of_numbers_leaves_it_without_warnings(connection,
 
 
 def test_before_fit_everything_says_so():
-    krp = sqlkrp.KRP()
+    krp = paper_krp()
     for use in (
         lambda: krp.transform([[1]]),
         lambda: krp.to_sql("t"),
@@ -206,7 +206,7 @@ def test_before_fit_everything_says_so():
 
 def test_transform_matches_columns_by_name_and_arrays_by_position():
     frame = dyadic(5, 4)
-    krp = sqlkrp.KRP(2, 3, random_state=0).fit(frame)
+    krp = paper_krp(2, 3, random_state=0).fit(frame)
     expected = krp.transform(frame)
     assert np.array_equal(krp.transform(frame[["c3", "c1", "c0", "c2"]].assign(z=1)), expected)
     assert np.array_equal(krp.transform(frame.to_numpy()), expected)
@@ -219,7 +219,7 @@ def test_transform_matches_columns_by_name_and_arrays_by_position():
 
 def test_pandas_output_keeps_the_index():
     frame = dyadic(5, 4).set_index(pd.Index(list("abcde")))
-    krp = sqlkrp.KRP(2, 3, random_state=0).set_output(transform="pandas").fit(frame)
+    krp = paper_krp(2, 3, random_state=0).set_output(transform="pandas").fit(frame)
     out = krp.transform(frame)
     assert out.columns.tolist() == krp.get_feature_names_out().tolist()
     assert out.index.tolist() == list("abcde")
@@ -229,11 +229,11 @@ def test_scikit_learn_can_clone_search_and_pipe_it():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(300, 4)), columns=list("abcd"))
     y = (X["a"] * X["b"] > 0).astype(int)
-    krp = sqlkrp.KRP(2, 60, random_state=0)
+    krp = paper_krp(2, 60, random_state=0)
     copy = clone(krp.fit(X))
     assert copy.get_params() == krp.get_params()
     assert not hasattr(copy, "program_")
-    pipeline = make_pipeline(sqlkrp.KRP(2, 60, random_state=0), LogisticRegression(max_iter=2000))
+    pipeline = make_pipeline(paper_krp(2, 60, random_state=0), LogisticRegression(max_iter=2000))
     # A linear model on raw columns cannot tell the sign of a product; on the features it can.
     search = GridSearchCV(pipeline, {"krp__degree": [1, 2]}, cv=3).fit(X, y)
     assert search.best_params_ == {"krp__degree": 2}
@@ -244,9 +244,9 @@ def test_scikit_learn_can_clone_search_and_pipe_it():
 
 
 def test_an_unseeded_draw_is_recorded_and_can_be_drawn_again():
-    first, second = (sqlkrp.KRP(2, 5).fit(["a", "b"]) for _ in range(2))
+    first, second = (paper_krp(2, 5).fit(["a", "b"]) for _ in range(2))
     assert first.seed_ != second.seed_
-    again = sqlkrp.KRP(2, 5, random_state=first.seed_).fit(["a", "b"])
+    again = paper_krp(2, 5, random_state=first.seed_).fit(["a", "b"])
     for a, b in zip(first.program_.stages[1:3], again.program_.stages[1:3], strict=True):
         for name, column in a.tables().items():
             for key, values in column.items():
@@ -260,7 +260,7 @@ def test_an_unseeded_draw_is_recorded_and_can_be_drawn_again():
 @pytest.mark.parametrize("scaling", ["standard", "minmax"])
 def test_a_constant_column_has_scale_one_whatever_its_computed_deviation(value, scaling):
     frame = pd.DataFrame({"a": np.full(1000, value), "b": np.arange(1000.0)})
-    prepare = sqlkrp.KRP(2, 3, scaling=scaling).fit(frame).program_.prepare
+    prepare = paper_krp(2, 3, scaling=scaling).fit(frame).program_.prepare
     assert prepare.scale[0] == 1
 
 
@@ -275,22 +275,22 @@ def test_a_constant_column_has_scale_one_whatever_its_computed_deviation(value, 
 )
 def test_constants_that_overflow_are_refused(parameters):
     with pytest.raises(ParameterError, match=r"range of numbers|too far apart"):
-        sqlkrp.KRP(n_components=2, **parameters).fit(["a"])
+        paper_krp(n_components=2, **parameters).fit(["a"])
 
 
 def test_a_spread_that_single_precision_cannot_hold_is_refused():
     frame = pd.DataFrame({"a": np.array([0, 1e-42], "f4")})
     with pytest.raises(ColumnError, match="too small for float32"):
-        sqlkrp.KRP(2, 3, scaling="minmax").fit(frame)
+        paper_krp(2, 3, scaling="minmax").fit(frame)
 
 
 def test_clone_keeps_the_output_setting():
-    krp = sqlkrp.KRP(2, 3, random_state=0).set_output(transform="pandas")
+    krp = paper_krp(2, 3, random_state=0).set_output(transform="pandas")
     assert isinstance(clone(krp).fit(dyadic(2, 2)).transform(dyadic(2, 2)), pd.DataFrame)
 
 
 def test_parameters_set_after_fit_are_not_those_of_the_map(tmp_path):
-    krp = sqlkrp.KRP(2, 4, random_state=0).fit(["a", "b"])
+    krp = paper_krp(2, 4, random_state=0).fit(["a", "b"])
     krp.set_params(n_components=99, degree=7)
     krp.save(tmp_path / "m.json")
     assert sqlkrp.load(tmp_path / "m.json").get_params()["n_components"] == 4
@@ -308,20 +308,20 @@ def test_parameters_set_after_fit_are_not_those_of_the_map(tmp_path):
     ],
 )
 def test_transform_refuses_what_the_database_refuses(data):
-    krp = sqlkrp.KRP(2, 3).fit(["a"])
+    krp = paper_krp(2, 3).fit(["a"])
     with pytest.raises(ColumnError, match="is of type"):
         krp.transform(data)
 
 
 def test_masked_values_are_missing():
     masked = np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[False, True], [False, False]])
-    krp = sqlkrp.KRP(2, 3, nulls="mean", random_state=0).fit(masked)
+    krp = paper_krp(2, 3, nulls="mean", random_state=0).fit(masked)
     assert krp.program_.prepare.fill.tolist() == [2, 4]
     assert np.array_equal(krp.transform(masked), krp.transform([[1.0, 4.0], [3.0, 4.0]]))
 
 
 def test_mappings_and_wrong_objects():
-    krp = sqlkrp.KRP(2, 3, random_state=0).fit({"a": [1.0, 2.0], "b": np.array([3, 4])})
+    krp = paper_krp(2, 3, random_state=0).fit({"a": [1.0, 2.0], "b": np.array([3, 4])})
     expected = krp.transform(pd.DataFrame({"a": [1.0, 2.0], "b": [3, 4]}))
     assert np.array_equal(krp.transform({"b": [3, 4], "a": [1.0, 2.0]}), expected)
     with pytest.raises(ParameterError, match=r"db\.relation"):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import dyadic, store, unguarded
+from support import dyadic, paper_krp, store, unguarded
 
 import sqlkrp
 from sqlkrp.errors import ParameterError
@@ -68,7 +68,7 @@ def test_any_table_of_signs_is_the_same_shared_or_not(signs, size):
 
 @pytest.mark.parametrize(("d", "size"), [(1, 1), (3, 4), (21, 8), (64, 64), (100, 16)])
 def test_butterflies_are_the_transform_in_m_log_m_additions(d, size):
-    krp = sqlkrp.KRP(2, 4, n_terms=1, pool="hadamard", block_size=size, random_state=0)
+    krp = paper_krp(2, 4, n_terms=1, pool="hadamard", block_size=size, random_state=0)
     stage = krp.fit([f"c{i}" for i in range(d)]).program_.stages[1]
     circuit = butterflies(stage)
     inputs = np.random.default_rng(0).integers(-9, 10, (4, d)).astype(float)
@@ -85,7 +85,7 @@ def test_butterflies_are_the_transform_in_m_log_m_additions(d, size):
 def test_every_plan_gives_the_same_bits_on_dyadic_data(engine, pool, plan):
     frame = dyadic(20, 21).assign(id=range(20))
     engine.store(frame)
-    krp = sqlkrp.KRP(2, 7, n_terms=3, coef0=0.25, random_state=0, **POOLS[pool])
+    krp = paper_krp(2, 7, n_terms=3, coef0=0.25, random_state=0, **POOLS[pool])
     krp.fit(frame, keep=["id"])
     options = {"form": "wide", "plan": plan, "keep": ["id"]}
     if plan == "butterflies" and pool != "hadamard":
@@ -108,7 +108,7 @@ def test_additions_counted_from_the_emitted_sql():
     names = [f"c{i}" for i in range(784)]
 
     def count(plan, **pool):
-        krp = sqlkrp.KRP(2, 1000, n_terms=1, random_state=0, **pool).fit(names)
+        krp = paper_krp(2, 1000, n_terms=1, random_state=0, **pool).fit(names)
         statement = unguarded(krp, plan=plan)
         # Every one of a thousand features has one product of two, and adds nothing.
         assert added(statement.text) == statement.plan.additions
@@ -123,8 +123,8 @@ def test_additions_counted_from_the_emitted_sql():
 
 def test_auto_takes_what_costs_least_and_has_room():
     names = [f"c{i}" for i in range(784)]
-    hadamard = sqlkrp.KRP(2, 100, pool="hadamard", random_state=0).fit(names).program_
-    iid = sqlkrp.KRP(2, 1000, s=1, n_hyperplanes=488, n_terms=1, random_state=0).fit(names).program_
+    hadamard = paper_krp(2, 100, pool="hadamard", random_state=0).fit(names).program_
+    iid = paper_krp(2, 1000, s=1, n_hyperplanes=488, n_terms=1, random_state=0).fit(names).program_
     for name in ("duckdb", "postgres", "sqlite"):
         facts = DIALECTS[name]
         assert plan_program(hadamard, "auto", facts).chosen[1].plan == "butterflies"
@@ -158,7 +158,7 @@ def test_pairs_are_the_same_terms(degree):
 def test_products_that_many_terms_have_are_computed_once(connection, degree):
     frame = dyadic(12, 6)
     store(connection, frame)
-    krp = sqlkrp.KRP(degree, 40, n_terms=5, n_hyperplanes=25, random_state=0).fit(frame)
+    krp = paper_krp(degree, 40, n_terms=5, n_hyperplanes=25, random_state=0).fit(frame)
     statement = unguarded(krp)
     assert krp.program_.products - statement.plan.products > 40 * 5 / 4
     assert statement.text.count(" * ") == statement.plan.products
@@ -167,7 +167,7 @@ def test_products_that_many_terms_have_are_computed_once(connection, degree):
 
 
 def test_few_equal_products_are_left_as_they_are():
-    krp = sqlkrp.KRP(2, 100, n_terms=10, random_state=0).fit([f"c{i}" for i in range(30)])
+    krp = paper_krp(2, 100, n_terms=10, random_state=0).fit([f"c{i}" for i in range(30)])
     assert unguarded(krp).plan.products == krp.program_.products
 
 
@@ -177,7 +177,7 @@ def test_few_equal_products_are_left_as_they_are():
 def test_hyperplanes_and_columns_that_nothing_needs_are_not_computed(connection):
     frame = dyadic(12, 40)
     store(connection, frame)
-    krp = sqlkrp.KRP(1, 3, n_terms=1, s=20, random_state=0).fit(frame)
+    krp = paper_krp(1, 3, n_terms=1, s=20, random_state=0).fit(frame)
     used = krp.program_.stages[2].factors.ravel()
     pool = krp.program_.stages[1]
     needed = np.unique(pool.feature[np.isin(pool.hyperplane, used)])
@@ -198,7 +198,7 @@ def test_hyperplanes_and_columns_that_nothing_needs_are_not_computed(connection)
 def test_selected_features_are_those_of_the_whole_map(connection, tmp_path, pool, options):
     frame = dyadic(15, 21)
     store(connection, frame)
-    krp = sqlkrp.KRP(2, 30, n_terms=2, random_state=0, **pool, **options).fit(frame)
+    krp = paper_krp(2, 30, n_terms=2, random_state=0, **pool, **options).fit(frame)
     some = krp.select([4, 29, 4, 0])
     assert some.get_feature_names_out().tolist() == ["krp_0", "krp_4", "krp_29"]
     assert some.digest_ != krp.digest_
@@ -215,7 +215,7 @@ def test_selected_features_are_those_of_the_whole_map(connection, tmp_path, pool
 
 
 def test_features_that_are_not_there_cannot_be_selected():
-    krp = sqlkrp.KRP(2, 5, random_state=0).fit(["a", "b"])
+    krp = paper_krp(2, 5, random_state=0).fit(["a", "b"])
     for wrong in ([5], [], [-1], ["krp_1"]):
         with pytest.raises(ParameterError, match="is not allowed"):
             krp.select(wrong)
@@ -247,30 +247,30 @@ def test_the_command_line_selects_and_plans(run_cli, tmp_path):
 
 @pytest.mark.parametrize("dialect", ["duckdb", "sqlite", "postgres"])
 def test_printed_sql_guards_columns_that_nothing_needs_as_well(dialect):
-    krp = sqlkrp.KRP(1, 3, n_terms=1, s=20, random_state=0).fit([f"c{i}" for i in range(40)])
+    krp = paper_krp(1, 3, n_terms=1, s=20, random_state=0).fit([f"c{i}" for i in range(40)])
     text = krp.to_sql("t", form="wide", dialect=dialect)
     assert all(f"missing value in column c{i}'" in text for i in range(40))
 
 
 def test_nothing_is_planned_for_the_tables_form():
     names = [f"c{i}" for i in range(50)]
-    krp = sqlkrp.KRP(2, 10, random_state=0).fit(names)
+    krp = paper_krp(2, 10, random_state=0).fit(names)
     assert krp.statement("t", form="tables").plan is None
-    huge = sqlkrp.KRP(2, 10, n_hyperplanes=3000, random_state=0).fit([f"c{i}" for i in range(2000)])
+    huge = paper_krp(2, 10, n_hyperplanes=3000, random_state=0).fit([f"c{i}" for i in range(2000)])
     (ways,) = plan_program(huge.program_.projection(), "auto", DUCKDB).ways.values()
     assert [way.plan for way in ways] == ["plain"]
 
 
 def test_large_statements_refer_to_columns_by_place_where_that_is_parsed_faster():
-    krp = sqlkrp.KRP(2, 200, pool="hadamard", random_state=0).fit([f"c{i}" for i in range(100)])
+    krp = paper_krp(2, 200, pool="hadamard", random_state=0).fit([f"c{i}" for i in range(100)])
     assert re.search(r"#\d", krp.to_sql("t"))
     assert "#" not in krp.to_sql("t", dialect="postgres")
     assert "#" not in krp.select(range(3)).to_sql("t")
 
 
 def test_sparse_rows_are_gathered_unless_there_are_very_many_columns():
-    few = sqlkrp.KRP(2, 3, pool="hadamard", random_state=0).fit([f"c{i}" for i in range(2000)])
-    many = sqlkrp.KRP(2, 3, pool="hadamard", random_state=0).fit([f"c{i}" for i in range(2001)])
+    few = paper_krp(2, 3, pool="hadamard", random_state=0).fit([f"c{i}" for i in range(2000)])
+    many = paper_krp(2, 3, pool="hadamard", random_state=0).fit([f"c{i}" for i in range(2001)])
     long = ("r", "f", "v")
     assert few.statement("t", long=long).form == "wide"
     assert many.statement("t", long=long).form == "tables"
@@ -281,7 +281,7 @@ def test_a_constant_that_no_sum_needs_is_not_gathered(connection):
     frame = pd.DataFrame({"r": [1, 1, 2], "f": ["c0", "c1", "c0"], "v": [0.5, 2.0, 1.0]})
     store(connection, frame, "e")
     options = {"n_terms": 1, "n_hyperplanes": 3, "s": 6, "coef0": 1}
-    maps = (sqlkrp.KRP(1, 3, random_state=seed, **options).fit(["c0", "c1"]) for seed in range(99))
+    maps = (paper_krp(1, 3, random_state=seed, **options).fit(["c0", "c1"]) for seed in range(99))
     krp = next(one for one in maps if set(one.program_.stages[1].feature.tolist()) == {0, 1})
     with sqlkrp.connect(connection) as db:
         for form in ("wide", "tables"):
@@ -289,11 +289,11 @@ def test_a_constant_that_no_sum_needs_is_not_gathered(connection):
 
 
 def test_columns_that_are_kept_need_room_too():
-    krp = sqlkrp.KRP(2, 300, s=1, n_terms=1, random_state=0).fit([f"c{i}" for i in range(200)])
+    krp = paper_krp(2, 300, s=1, n_terms=1, random_state=0).fit([f"c{i}" for i in range(200)])
     keep = [f"k{i}" for i in range(450)]
     statement = krp.statement("t", form="wide", dialect="sqlite", keep=keep)
     assert statement.fits()
-    pairs = sqlkrp.KRP(3, 1050, n_terms=10, n_hyperplanes=80, random_state=0)
+    pairs = paper_krp(3, 1050, n_terms=10, n_hyperplanes=80, random_state=0)
     assert pairs.fit([f"c{i}" for i in range(5)]).statement("t", dialect="sqlite").form == "wide"
 
 
@@ -301,7 +301,7 @@ def test_columns_that_are_kept_need_room_too():
 def test_a_pool_of_all_zero_hyperplanes_has_no_layers(connection, plan):
     frame = dyadic(4, 3)
     store(connection, frame)
-    krp = sqlkrp.KRP(2, 3, n_terms=1, s=1e9, n_hyperplanes=12, scaling="unit", random_state=0)
+    krp = paper_krp(2, 3, n_terms=1, s=1e9, n_hyperplanes=12, scaling="unit", random_state=0)
     krp.fit(frame)
     with sqlkrp.connect(connection) as db:
         db.create(krp, "t", "f", form="wide", plan=plan)
@@ -309,14 +309,14 @@ def test_a_pool_of_all_zero_hyperplanes_has_no_layers(connection, plan):
 
 
 def test_inspect_prints_json_that_others_can_read(run_cli, tmp_path):
-    krp = sqlkrp.KRP(2, 10, random_state=0).fit([f"c{i}" for i in range(784)])
+    krp = paper_krp(2, 10, random_state=0).fit([f"c{i}" for i in range(784)])
     krp.save(tmp_path / "m.json")
     done = run_cli("inspect", "m.json", "--dialect", "sqlite", "--json")
     assert "Infinity" not in done.stdout
 
 
 def test_selecting_and_renaming_are_the_same_in_either_order():
-    krp = sqlkrp.KRP(2, 9, random_state=0).fit(["a", "b", "c"])
+    krp = paper_krp(2, 9, random_state=0).fit(["a", "b", "c"])
     one, other = krp.renamed("ABC"[i] for i in range(3)).select([2]), krp.select([2])
     assert one.digest_ == other.digest_ != krp.digest_
     assert one.to_sql("t") == other.renamed(["A", "B", "C"]).to_sql("t")
@@ -324,6 +324,6 @@ def test_selecting_and_renaming_are_the_same_in_either_order():
 
 @pytest.mark.parametrize("wrong", ["5-", "5-3", "-3", "a", "1,,2", "0-99999999"])
 def test_ranges_that_are_none_are_refused(run_cli, tmp_path, wrong):
-    sqlkrp.KRP(2, 3, random_state=0).fit(["a"]).save(tmp_path / "m.json")
+    paper_krp(2, 3, random_state=0).fit(["a"]).save(tmp_path / "m.json")
     arguments = ("sql", "m.json", "--table", "t", f"--components-only={wrong}")
     assert "is no number or range" in run_cli(*arguments, code=2).stderr

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support import paper_krp
 
 import sqlkrp
 from sqlkrp import pools
@@ -82,20 +83,20 @@ def test_hadamard_components_keep_the_rules(t, g, k, extra_blocks, seed):
 def test_too_few_hyperplanes_name_the_smallest_number_that_would_do():
     columns = [f"c{i}" for i in range(10)]
     for pool, needed in (("achlioptas", 20), ("gaussian", 20), ("hadamard", 32)):
-        krp = sqlkrp.KRP(2, 5, pool=pool, n_hyperplanes=3, n_terms=10)
+        krp = paper_krp(2, 5, pool=pool, n_hyperplanes=3, n_terms=10)
         with pytest.raises(sqlkrp.errors.ParameterError, match=rf"\b{needed}\b"):
             krp.fit(columns)
         assert krp.set_params(n_hyperplanes=needed).fit(columns).program_
 
 
 def test_a_small_hadamard_pool_takes_more_blocks_by_itself():
-    krp = sqlkrp.KRP(2, 5, pool="hadamard", n_terms=10).fit(["a", "b"])
+    krp = paper_krp(2, 5, pool="hadamard", n_terms=10).fit(["a", "b"])
     projection = krp.program_.stages[1]
     assert projection.n_outputs == 20  # 2 columns a block, 20 distinct hyperplanes a component
 
 
 @pytest.mark.parametrize(("pool", "p"), [("achlioptas", 1000), ("gaussian", 1000)])
 def test_auto_hyperplanes_of_iid_pools(pool, p):
-    assert sqlkrp.KRP(2, 5, pool=pool).fit(["a", "b"]).program_.stages[1].n_outputs == p
-    many = sqlkrp.KRP(3, 5, pool=pool, n_terms=400).fit(["a", "b"])
+    assert paper_krp(2, 5, pool=pool).fit(["a", "b"]).program_.stages[1].n_outputs == p
+    many = paper_krp(3, 5, pool=pool, n_terms=400).fit(["a", "b"])
     assert many.program_.stages[1].n_outputs == 1200

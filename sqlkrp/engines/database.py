@@ -47,6 +47,10 @@ class Fitted(Protocol):
     def digest_(self) -> str:
         """The digest of its content."""
 
+    @property
+    def label_(self) -> str | None:
+        """The column that its features are to predict, which is kept where it is there."""
+
     def query(
         self, relation: str, keep: tuple[str, ...], form: str, stage: str, output: str, plan: str
     ) -> Query:
@@ -92,7 +96,10 @@ class Database(Shown):
 
     def source(self, table: TableOrFile, *, long: Long | None = None) -> Source:
         """A table (or file) to fit a map to: ``krp.fit(db.source("t"))``."""
-        return TableSource(self._session, read_input(self._session, table, long, None))
+        data = read_input(self._session, table, long, None)
+        if long is not None or isinstance(table, Path):
+            return TableSource(self._session, data)
+        return TableSource(self._session, data, self._session.primary_key(table))
 
     def create(
         self,
@@ -219,7 +226,7 @@ class Database(Shown):
                 fitted, table, (), form, "features", "columns", plan, long, rows
             )
             check_values(self._session, query.program, data)
-            query = replace(query, guard=False)
+            query = replace(query, guard=False, keep=())
             used, inputs, found = self._computed(query, sample)
         return compare(fitted.program, inputs, found, used, tolerance)
 
@@ -266,7 +273,10 @@ class Database(Shown):
         require_map("fitted", fitted)
         data = read_input(self._session, table, long, rows)
         kept = tuple(dict.fromkeys(name_list("keep", keep)))
-        check_columns(self._session, fitted.program.prepare, data, kept)
+        prepare = fitted.program.prepare
+        if fitted.label_ in (data.types if long is None else data.key_types or {}):
+            kept = tuple(dict.fromkeys((*kept, str(fitted.label_))))
+        check_columns(self._session, prepare, data, kept)
         query = fitted.query(data.relation, kept, form, stage, output, plan)
         kinds = {name: self._session.kind(kind) for name, kind in data.types.items()}
         booleans = frozenset(name for name, kind in kinds.items() if kind == BOOLEAN)

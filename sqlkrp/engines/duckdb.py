@@ -134,6 +134,19 @@ class DuckDB(Session):
             return BOOLEAN
         return NUMBER if _NUMBERS.fullmatch(type_name) else type_name
 
+    def primary_key(self, table: TableName) -> list[str]:
+        found = self.find(table)
+        if found is None:
+            return []
+        with _explained("a look at its keys"):
+            rows = self.connection.execute(
+                "SELECT UNNEST(constraint_column_names) FROM duckdb_constraints()"
+                " WHERE constraint_type = 'PRIMARY KEY' AND database_name = ?"
+                " AND schema_name = ? AND table_name = ?",
+                list(found[0]),
+            ).fetchall()
+        return [row[0] for row in rows]
+
     def files(self) -> list[Path]:
         with _explained("a look at its files"):
             rows = self.connection.execute(
@@ -384,18 +397,25 @@ class RelationSource(TableSource):
         # The relation's connection is not to be had, and not needed: it aggregates by itself.
         super().__init__(DuckDB(None), Input("", types, "the relation"))
 
+    def head(self, columns: Sequence[str], count: int) -> NDArray[np.float64]:
+        with _explained("a look at the first rows"):
+            rows = self._column_values(columns).limit(count).fetchall()
+        return np.array(rows, dtype="float64").reshape(-1, len(columns))
+
     def sample(self, *_: Any) -> NDArray[np.float64]:
         raise ParameterError(_NEEDS_TABLE)
 
     def means(self, *_: Any) -> NDArray[np.float64]:
         raise ParameterError(_NEEDS_TABLE)
 
-    def _aggregate(self, expressions: Sequence[str]) -> tuple[Any, ...]:
+    def _aggregate(self, columns: Sequence[str], expressions: Sequence[str]) -> tuple[Any, ...]:
         with _explained("computing the columns' statistics"):
-            rows: list[tuple[Any, ...]] = self._relation.aggregate(
-                ", ".join(expressions)
-            ).fetchall()
+            values = self._column_values(columns)
+            rows: list[tuple[Any, ...]] = values.aggregate(", ".join(expressions)).fetchall()
         return rows[0]
+
+    def _column_values(self, columns: Sequence[str]) -> Any:
+        return self._relation.project(", ".join(self._value_items(columns)))
 
 
 def _write_out(stream: BinaryIO) -> None:

@@ -140,6 +140,15 @@ class Postgres(Session):
         schema, name, kind = rows[0]
         return (schema, name), _RELKINDS.get(kind, "table")
 
+    def primary_key(self, table: TableName) -> list[str]:
+        rows = self._ask(
+            "SELECT attname FROM pg_index JOIN pg_attribute"
+            " ON attrelid = indrelid AND attnum = ANY (indkey)"
+            " WHERE indisprimary AND indrelid = to_regclass(%s)",
+            [quote_table(table, self.dialect)],
+        )
+        return [row[0] for row in rows]
+
     def _ask(self, sql: str, values: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
         with self._told("a look at its tables"), self._at_rest():
             rows: list[tuple[Any, ...]] = self._send(sql, values).fetchall()

@@ -70,6 +70,10 @@ class Session(ABC):
     def find(self, table: TableName) -> tuple[tuple[str, ...], str] | None:
         """The full name of a table or view, and which it is; None if there is none."""
 
+    @abstractmethod
+    def primary_key(self, table: TableName) -> list[str]:
+        """The columns of a table's primary key; none of a view, or where there is none."""
+
     def files(self) -> list[Path]:
         """The database's own files, which no export may replace."""
         return []

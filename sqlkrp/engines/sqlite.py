@@ -136,6 +136,17 @@ class SQLite(Session):
                 if (place, page) in opened
             }
 
+    def primary_key(self, table: TableName) -> list[str]:
+        found = self.find(table)
+        if found is None:
+            return []
+        (schema, name), _ = found
+        with _told("a look at its keys"), self._listening():
+            rows = self._send(
+                "SELECT name FROM pragma_table_info(?, ?) WHERE pk > 0", [name, schema]
+            ).fetchall()
+        return [row[0] for row in rows]
+
     def files(self) -> list[Path]:
         with _told("a look at its files"), self._listening():
             rows = self._send("SELECT file FROM pragma_database_list").fetchall()

@@ -11,6 +11,7 @@ import inspect
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -24,6 +25,8 @@ from sqlkrp.errors import (
     ParameterError,
     UnknownParameterError,
 )
+from sqlkrp.maps.advice import counted, warn_of_columns, warn_of_features
+from sqlkrp.maps.automatic import Seen, SeenColumns, Taken, gamma_of
 from sqlkrp.maps.source import (
     BOOLEAN,
     FLOAT32,
@@ -37,13 +40,13 @@ from sqlkrp.maps.source import (
     to_floats,
 )
 from sqlkrp.pools import generator
-from sqlkrp.stages import Prepare, Program, Stage
+from sqlkrp.stages import Array, Prepare, Program, Stage
 
 __all__ = ["Map", "match_columns"]
 
 SomeMap = TypeVar("SomeMap", bound="Map")
 
-_SCALINGS = (None, "standard", "minmax", "unit")
+_SCALINGS = ("auto", None, "standard", "minmax", "unit")
 _DTYPES = ("auto", "float32", "float64")
 # Names that a message suggests.
 _SHOWN_NAMES = 3
@@ -66,6 +69,7 @@ class Map:
 
     n_components: int
     scaling: str | None
+    clip: float | str | None
     nulls: str
     dtype: str
     random_state: int | None
@@ -75,6 +79,10 @@ class Map:
     """The parameters that the program was drawn with; later ``set_params`` do not change them."""
     seed_: int
     left_out_: dict[str, str]
+    taken_: dict[str, Taken]
+    """What was taken for parameters that are ``"auto"``."""
+    label_: str | None
+    """The column that the features are to predict: none of them, and kept beside them."""
 
     # --- what a concrete map says -------------------------------------------------------------
 
@@ -170,7 +178,7 @@ class Map:
             estimator_type=None,
             target_tags=TargetTags(required=False),
             transformer_tags=TransformerTags(),
-            input_tags=InputTags(allow_nan=self.nulls != "error"),
+            input_tags=InputTags(allow_nan=self.first.nulls != "error"),
         )
 
     # --- fitting ------------------------------------------------------------------------------
@@ -180,16 +188,19 @@ class Map:
         source: Any,
         y: Any = None,
         *,
+        label: str | None = None,
         include: Iterable[str] | None = None,
         exclude: Iterable[str] = (),
         keep: Iterable[str] = (),
     ) -> SomeMap:
         """Draw the map for the columns of ``source``.
 
-        Only names and types are read, unless ``scaling`` or ``nulls="mean"`` need statistics.
-        Columns in ``exclude`` and ``keep`` are no features, unless ``include`` names them; with
-        ``include`` only those it names are. Columns that are not numbers are left out
-        (``left_out_`` says why).
+        Where there are rows, each column's statistics are read, by aggregates, unless no parameter
+        asks for them (``scaling``, ``clip`` and ``gamma`` are ``"auto"``, and ask). The ``label``,
+        the columns in ``exclude`` and ``keep``, and those that the database knows as keys are no
+        features, unless ``include`` names them; with ``include`` only those it names are. Columns
+        that are not numbers are left out (``left_out_`` says why). The label is kept beside the
+        features that a database makes.
         """
         self.check_common()
         self.check()
@@ -197,59 +208,122 @@ class Map:
         include = None if include is None else name_list("include", include)
         described = as_source(source)
         kinds = described.kinds
-        columns, left_out = _choose_columns(kinds, include, exclude, keep)
-        dtype = self.dtype
+        labels = _label_of(label, described, include)
+        columns, left_out = _choose_columns(described, include, exclude, [*labels, *keep])
+        dtype = self.first.dtype
         if dtype == "auto":
             single = all(kinds[name] == FLOAT32 for name in columns)
             dtype = "float32" if single else "float64"
-        prepare = self._prepare(columns, described, dtype)
+        drawn = type(self)(**copy.deepcopy(self.get_params(deep=False)))
+        # What leaves the range of numbers is looked for, and told in words.
+        with np.errstate(over="ignore", invalid="ignore"):
+            moments = drawn.first.look(described, columns)
+            drawn.settle(SeenColumns(columns, moments, described.is_sparse))
+            prepare = _prepare(drawn.first, columns, moments, dtype, kinds)
+        prepare = replace(prepare, constant=drawn.constant())
         seed = _seed(self.random_state)
         try:
             with np.errstate(all="ignore"):
-                stages = self.draw(Inputs(prepare, described), generator(seed))
+                stages = drawn.draw(Inputs(prepare, described), generator(seed))
                 _require_range(stages, dtype)
         except (ArithmeticError, np.linalg.LinAlgError, MapFileError) as bad:
             raise ParameterError(
                 f"this {type(self).__name__} leaves the range of numbers ({bad}): use parameters "
                 "nearer to 1, or scale the columns"
             ) from bad
-        names = self.names(stages[-1].n_outputs)
-        self.program_ = Program((prepare, *stages), tuple(names))
+        self.program_ = Program((prepare, *stages), tuple(self.names(stages[-1].n_outputs)))
         self.parameters_ = copy.deepcopy(self.get_params(deep=False))
         self.seed_ = seed
         self.left_out_ = left_out
+        self.taken_ = drawn.all_taken()
+        self.label_ = label
+        warn_of_columns(described, columns, moments, chosen=include is not None)
+        drawn.first.warn_of_rank(len(columns))
         return self
 
+    def warn_of_rank(self, n_columns: int) -> None:
+        """Warn of more features than the kernel has products of columns."""
+        degree = self.polynomial_degree
+        if degree is not None:
+            # A constant term adds the products of fewer columns.
+            others = n_columns - (not getattr(self, "coef0", 0.0))
+            warn_of_features(self.n_components, math.comb(others + degree, degree), n_columns)
+
     def check_common(self) -> None:
-        """The same of the parameters that all maps have."""
+        """Raise ParameterError unless the parameters that all maps have are allowed."""
         choose("scaling", self.scaling, _SCALINGS)
         choose("nulls", self.nulls, Prepare.POLICIES)
         choose("dtype", self.dtype, _DTYPES)
+        if self.clip is not None and self.clip != "auto":
+            real("clip", self.clip, at_least=0, above=True, instead="'auto' or None")
         whole("n_components", self.n_components, at_least=1, at_most=_MOST_FEATURES)
 
-    def _prepare(self, columns: Sequence[str], source: Source, dtype: str) -> Prepare:
-        d = len(columns)
-        fill, shift, scale = np.zeros(d), np.zeros(d), np.ones(d)
-        if self.nulls == "mean" or self.scaling in ("standard", "minmax"):
-            moments = source.statistics(columns)
-            _require_values(columns, moments, dtype)
-            if self.nulls == "mean":
-                fill = moments.mean
-            if self.scaling == "standard":
-                shift, scale = moments.mean, _inverse(moments, moments.std)
-            elif self.scaling == "minmax":
-                shift, scale = moments.min, _inverse(moments, moments.max - moments.min)
-        return Prepare(
-            columns=tuple(columns),
-            fill=fill.astype(dtype),
-            shift=shift.astype(dtype),
-            scale=scale.astype(dtype),
-            nulls=self.nulls,
-            unit_length=self.scaling == "unit",
-            constant=self.constant(),
-            dtype=dtype,
-            booleans=tuple(name for name in columns if source.kinds[name] == BOOLEAN),
+    def look(self, source: Source, columns: Sequence[str]) -> Statistics | None:
+        """What the columns hold, if a parameter asks for it and there are rows."""
+        asked = (
+            self.nulls == "mean"
+            or self.scaling in ("standard", "minmax")
+            or self.clip not in (None, "auto")
         )
+        if asked and source.is_sparse:
+            raise ParameterError(
+                "scaling, clip and nulls='mean' need one column a feature: for (row, feature, "
+                "value) input use scaling=None or 'unit', clip=None, and another policy"
+            )
+        wanted = "auto" in (self.scaling, getattr(self, "gamma", None))
+        if not asked and not (wanted and source.has_values):
+            return None
+        moments = source.statistics(columns).rounded()
+        if asked:
+            _require_values(columns, moments)
+        return moments.without_gaps()
+
+    def settle(self, seen: Seen) -> None:
+        """Put values in the place of parameters that are ``"auto"``, and note them."""
+        found = self.automatic(seen)
+        for name, taken in found.items():
+            setattr(self, name, taken.value)
+        # The second member of an ensemble takes what the first did, and finds nothing to take.
+        self.taken_ = {**getattr(self, "taken_", {}), **found}
+
+    def automatic(self, seen: Seen) -> dict[str, Taken]:
+        """What the parameters come to that are ``"auto"``."""
+        taken: dict[str, Taken] = {}
+        if self.scaling == "auto":
+            taken["scaling"] = seen.scaling()
+        scaling = taken["scaling"].value if taken else self.scaling
+        if self.clip == "auto":
+            taken["clip"] = seen.clip(scaling)
+        if getattr(self, "gamma", None) == "auto":
+            taken["gamma"] = gamma_of(seen, scaling, self.gamma_power)
+        return taken
+
+    @property
+    def gamma_power(self) -> int:
+        """The power of the columns' unit that gamma is one over."""
+        return 2
+
+    @property
+    def alternative(self) -> str | None:
+        """A map that would do better with these parameters, and why."""
+        return None
+
+    @property
+    def polynomial_degree(self) -> int | None:
+        """The degree of its kernel, if that is a polynomial."""
+        return None
+
+    def all_taken(self) -> dict[str, Taken]:
+        """What was taken here and in the maps that it is made of."""
+        found = dict(getattr(self, "taken_", {}))
+        for part, one in self.parts().items():
+            found |= {f"{part}__{name}": taken for name, taken in one.all_taken().items()}
+        return found
+
+    @property
+    def first(self) -> Map:
+        """The map that reads the columns: of what is made of maps, the first."""
+        return self
 
     # --- use ----------------------------------------------------------------------------------
 
@@ -338,7 +412,7 @@ def match_columns(wanted: Iterable[str], present: Iterable[str], where: str = "t
     missing = [name for name in wanted if name not in known]
     if missing:
         near = near_matches(missing[0], present)
-        more = f" (and {len(missing) - 1} more columns)" if len(missing) > 1 else ""
+        more = f" (and {counted(len(missing) - 1, 'more column')})" if len(missing) > 1 else ""
         raise ColumnError(f"column {missing[0]!r}{more} is not in {where}{near}")
 
 
@@ -444,9 +518,15 @@ def even(name: str, value: int, why: str) -> None:
         raise ParameterError(f"{name}={value!r} is odd, and {why}: use {value + 1}")
 
 
-def dot_product(gamma: float, coef0: float) -> None:
+def gamma_or_auto(gamma: Any) -> None:
+    """Raise ParameterError unless this may be a kernel's gamma."""
+    if gamma != "auto":
+        real("gamma", gamma, at_least=0, above=True, instead="'auto'")
+
+
+def dot_product(gamma: Any, coef0: float) -> None:
     """Raise ParameterError unless there is such a kernel (gamma <x, y> + coef0)^g."""
-    real("gamma", gamma, at_least=0, above=True)
+    gamma_or_auto(gamma)
     real("coef0", coef0, at_least=0)
 
 
@@ -476,12 +556,17 @@ def power_of_two(name: str, value: Any) -> int:
     return size
 
 
-def real(name: str, value: Any, *, at_least: float, above: bool = False) -> float:
-    """A finite number that is not too small."""
-    fits = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+def real(
+    name: str, value: Any, *, at_least: float, above: bool = False, instead: str = ""
+) -> float:
+    """A finite number that is not too small; ``instead`` is what else may stand there."""
+    fits = isinstance(value, Real) and not isinstance(value, bool) and _is_double(value)
     if not fits or value < at_least or (above and value == at_least):
         sign = ">" if above else ">="
-        raise ParameterError(f"{name}={value!r} is not allowed: use a number {sign} {at_least:g}")
+        others = f", or {instead}" if instead else ""
+        raise ParameterError(
+            f"{name}={value!r} is not allowed: use a number {sign} {at_least:g}{others}"
+        )
     return float(value)
 
 
@@ -492,16 +577,39 @@ def require_map(name: str, value: Any) -> None:
         raise ParameterError(f"{name} is of type {kind}, not a map: give one, such as KRP(2, 100)")
 
 
+def _is_double(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond them
+        return False
+
+
 def _listed(allowed: Sequence[Any]) -> str:
     return ", ".join(repr(one) for one in allowed)
 
 
+def _label_of(label: Any, source: Source, include: Sequence[str] | None) -> list[str]:
+    """The label as a column that is no feature; of sparse rows it is in another table."""
+    if label is None:
+        return []
+    if not isinstance(label, str):
+        raise ParameterError(f"label={label!r} is not allowed: name one column")
+    if label in (include or ()):
+        raise ColumnError(f"column {label!r} is both included and the label: choose one")
+    if not source.is_sparse:
+        return [label]
+    if label in source.kinds:
+        raise ColumnError(f"label {label!r} is a feature of the sparse rows: exclude it there")
+    return []
+
+
 def _choose_columns(
-    kinds: Mapping[str, str],
+    source: Source,
     include: Sequence[str] | None,
     exclude: Sequence[str],
     keep: Sequence[str],
 ) -> tuple[list[str], dict[str, str]]:
+    kinds = source.kinds
     match_columns([*exclude, *keep], kinds)
     # A feature of sparse input may have an empty name, which no column could have.
     usable = {name for name, kind in kinds.items() if kind in NUMERIC and name}
@@ -518,17 +626,25 @@ def _choose_columns(
         if both:
             raise ColumnError(f"column {both[0]!r} is both included and excluded: choose one")
     else:
-        columns = [n for n in kinds if n in usable and n not in exclude and n not in keep]
+        usable -= {*exclude, *keep, *source.keys}
+        columns = [name for name in kinds if name in usable]
     if not columns:
         raise ColumnError(
             "no numeric column is left to project: there must be at least one column of a numeric "
             "or boolean type that is neither excluded nor kept"
         )
-    unusable_names = [name for name in kinds if name not in usable and name not in keep]
-    left_out = {name: kinds[name] for name in unusable_names if name not in exclude}
+    chosen = {*columns, *exclude, *keep}
     return columns, {
-        name: kind if name else "a name that is empty" for name, kind in left_out.items()
+        name: _why_left_out(name, kind, source)
+        for name, kind in kinds.items()
+        if name not in chosen and (name not in usable or include is None)
     }
+
+
+def _why_left_out(name: str, kind: str, source: Source) -> str:
+    if not name:
+        return "a name that is empty"
+    return "a key" if name in source.keys and kind in NUMERIC else kind
 
 
 def _seed(random_state: Any) -> int:
@@ -539,18 +655,20 @@ def _seed(random_state: Any) -> int:
     return whole("random_state", random_state, at_least=0)
 
 
-def _require_values(columns: Sequence[str], moments: Statistics, dtype: str) -> None:
+def _require_values(columns: Sequence[str], moments: Statistics) -> None:
     empty = [name for name, count in zip(columns, moments.count, strict=True) if not count]
     if empty:
         raise ColumnError(
             f"column {empty[0]!r} holds no value to compute its mean or range from: exclude it"
         )
+
+
+def _require_column_range(columns: Sequence[str], moments: Statistics, dtype: str) -> None:
     with np.errstate(over="ignore"):
         spread = moments.max - moments.min
     smallest, largest = np.finfo(dtype).tiny, np.finfo(dtype).max
-    reach = np.maximum(np.abs(moments.min), np.abs(moments.max))
     fits = np.isfinite(moments.mean) & np.isfinite(moments.std) & (spread < largest)
-    fits &= reach < largest  # else what is rounded to the dtype may be infinite
+    fits &= moments.size < largest  # else what is rounded to the dtype may be infinite
     fits &= (moments.std > smallest) | (spread == 0)
     if not fits.all():
         worst = int(np.flatnonzero(~fits)[0])
@@ -569,11 +687,63 @@ def _require_range(stages: Sequence[Stage], dtype: str) -> None:
                 raise OverflowError(f"a number of it is too large for {dtype}")
 
 
-def _inverse(moments: Statistics, spread: NDArray[np.float64]) -> NDArray[np.float64]:
+def _prepare(
+    one: Map,
+    columns: Sequence[str],
+    moments: Statistics | None,
+    dtype: str,
+    kinds: Mapping[str, str],
+) -> Prepare:
+    """The first stage of a map that is settled, but for its constant column."""
+    d = len(columns)
+    fill, shift, scale = np.zeros(d), np.zeros(d), np.ones(d)
+    low = high = None
+    if moments is not None:
+        if one.nulls == "mean" or one.scaling in ("standard", "minmax") or one.clip is not None:
+            _require_column_range(columns, moments, dtype)
+        if one.nulls == "mean":
+            fill = moments.mean
+        if one.scaling in ("standard", "minmax"):
+            shift, scale = _scaled(moments, one.scaling)
+        if one.clip is not None:
+            low, high = _bounds(moments, float(one.clip), dtype)
+            fill = np.clip(fill.astype(dtype), low, high)
+    return Prepare(
+        columns=tuple(columns),
+        fill=fill.astype(dtype),
+        shift=shift.astype(dtype),
+        scale=scale.astype(dtype),
+        nulls=one.nulls,
+        unit_length=one.scaling == "unit",
+        dtype=dtype,
+        booleans=tuple(name for name in columns if kinds[name] == BOOLEAN),
+        low=low,
+        high=high,
+    )
+
+
+def _scaled(moments: Statistics, scaling: str) -> tuple[Array, Array]:
+    """What is subtracted from each column, and what it is then multiplied by."""
     # A constant column has no spread (its computed deviation may be 1e-17 instead of 0): like
     # scikit-learn, leave it as it is after the shift.
-    varies = moments.max > moments.min
-    return np.where(varies, 1.0 / np.where(varies, spread, 1.0), 1.0)
+    varies = moments.varies
+    if scaling == "minmax":
+        return moments.min, 1.0 / np.where(varies, moments.max - moments.min, 1.0)
+    # A rare indicator would become the largest number in its row.
+    plain = moments.indicates
+    return (
+        np.where(plain, 0.0, moments.mean),
+        1.0 / np.where(varies & ~plain, moments.std, 1.0),
+    )
+
+
+def _bounds(moments: Statistics, clip: float, dtype: str) -> tuple[Array, Array]:
+    """What each column is held between; the ends of the dtype for one of 0 and 1."""
+    end = np.finfo(dtype).max
+    reach = clip * np.where(moments.varies, moments.std, 0.0)
+    low = np.where(moments.indicates, -end, np.maximum(moments.mean - reach, -end))
+    high = np.where(moments.indicates, end, np.minimum(moments.mean + reach, end))
+    return low.astype(dtype), high.astype(dtype)
 
 
 def name_list(what: str, names: Iterable[str]) -> list[str]:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from sqlkrp.errors import ParameterError
+from sqlkrp.maps.automatic import Seen, SeenFeatures
 from sqlkrp.maps.base import Map, require_map, whole
 from sqlkrp.maps.source import Inputs
-from sqlkrp.stages import Affine, Stage, SumOfProducts
+from sqlkrp.stages import Affine, Stage
 
 __all__ = ["Chain", "Ensemble"]
 
@@ -31,7 +32,8 @@ class Ensemble(Map):
     n_members : n, how often it is drawn; at most 1,000.
     random_state : the seed of all draws; the map's own is not used.
 
-    Reference: T. Rost, S. Zast, section 5.4.
+    Reference: M. Rost, T. Zast, "Approximating Kernels with Random Fourier Features", Ulm
+    University, 2023, section 5.4.
 
     >>> from sqlkrp.maps import KRP
     >>> ensemble = Ensemble(KRP(2, 2), n_members=2, random_state=0).fit(["a", "b"])
@@ -58,16 +60,11 @@ class Ensemble(Map):
         return self.n_members * self.map.n_components
 
     @property
-    def scaling(self) -> str | None:  # type: ignore[override]
-        return self.map.scaling
+    def first(self) -> Map:
+        return self.map.first
 
-    @property
-    def nulls(self) -> str:  # type: ignore[override]
-        return self.map.nulls
-
-    @property
-    def dtype(self) -> str:  # type: ignore[override]
-        return self.map.dtype
+    def settle(self, seen: Seen) -> None:
+        self.map.settle(seen)
 
     def check_common(self) -> None:
         require_map("map", self.map)
@@ -101,7 +98,8 @@ class Chain(Map):
 
     Choose it to shorten rows before a map whose cost grows with the columns:
     ``chain(PCA(50), KRP(3))``. Columns, missing values and dtype are the first map's affair; a
-    later one may have ``scaling=None`` or ``"standard"``, of the features that it reads.
+    later one may have ``scaling=None``, which ``"auto"`` is there, or ``"standard"``, of the
+    features that it reads.
 
     Parameters
     ----------
@@ -132,16 +130,11 @@ class Chain(Map):
         return self.maps[-1].n_components
 
     @property
-    def scaling(self) -> str | None:  # type: ignore[override]
-        return self.maps[0].scaling
+    def first(self) -> Map:
+        return self.maps[0].first
 
-    @property
-    def nulls(self) -> str:  # type: ignore[override]
-        return self.maps[0].nulls
-
-    @property
-    def dtype(self) -> str:  # type: ignore[override]
-        return self.maps[0].dtype
+    def settle(self, seen: Seen) -> None:
+        self.maps[0].settle(seen)
 
     def check_common(self) -> None:
         if not isinstance(self.maps, (list, tuple)) or not self.maps:
@@ -154,10 +147,15 @@ class Chain(Map):
         for one in self.maps:
             one.check()
         for one in self.maps[1:]:
-            if one.scaling not in (None, "standard"):
+            reads = one.first
+            if reads.scaling not in ("auto", None, "standard"):
                 raise ParameterError(
-                    f"scaling={one.scaling!r} is not allowed behind another map: use None or "
+                    f"scaling={reads.scaling!r} is not allowed behind another map: use None or "
                     "'standard'"
+                )
+            if reads.clip not in ("auto", None):
+                raise ParameterError(
+                    f"clip={reads.clip!r} is not allowed behind another map: leave it out"
                 )
 
     def constant(self) -> float | None:
@@ -169,22 +167,22 @@ class Chain(Map):
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         stages = self.maps[0].draw(inputs, rng)
         for one in self.maps[1:]:
-            stages += _prepared(one, inputs.after(stages))
+            seen = SeenFeatures(inputs.after(stages))
+            one.settle(seen)
+            stages += _prepared(one, seen)
             stages += one.draw(inputs.after(stages), rng)
         return stages
 
 
-def _prepared(one: Map, inputs: Inputs) -> list[Stage]:
+def _prepared(one: Map, seen: SeenFeatures) -> list[Stage]:
     """What Prepare does for a first map, for one that reads features."""
-    d, constant = inputs.count, one.constant()
+    d, constant = seen.count, one.constant()
     places = np.arange(d, dtype="i4")
     factor, shift = np.ones(d), np.zeros(d)
-    if one.scaling == "standard":
-        mean = inputs.means(Affine(d, places, factor, shift))
-        squares = SumOfProducts(d, np.repeat(places[:, None, None], 2, axis=2), _plus(d))
-        variance = inputs.means(Affine(d, places, factor, -mean), squares)
+    if one.first.scaling == "standard":
+        mean, variance = seen.moments()
         # A constant feature is only shifted: what varies of it is rounding, here or in averages.
-        varies = np.sqrt(variance) > inputs.rounding() + 1e-12 * np.abs(mean)
+        varies = np.sqrt(variance) > seen.inputs.rounding() + 1e-12 * np.abs(mean)
         factor = 1 / np.sqrt(np.where(varies, variance, 1))
         shift = -mean * factor
     elif constant is None:
@@ -193,7 +191,3 @@ def _prepared(one: Map, inputs: Inputs) -> list[Stage]:
         places, factor = np.append(places, 0).astype("i4"), np.append(factor, 0.0)
         shift = np.append(shift, constant)
     return [Affine(d, places, factor, shift)]
-
-
-def _plus(count: int) -> Any:
-    return np.ones((count, 1), dtype="i1")

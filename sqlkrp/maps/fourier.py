@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from sqlkrp import pools
-from sqlkrp.maps.base import Map, choose, even, real
+from sqlkrp.maps.base import Map, choose, even, gamma_or_auto
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import Affine, Array, Butterflies, Elementwise, Scale, Stage, WeightedSums
 
@@ -50,19 +51,21 @@ class RandomFourier(Map):
     - ``laplacian``: exp(-gamma |x - y|_1), w Cauchy with scale gamma.
 
     With ``paired`` there are k/2 frequencies, each with its cosine and its sine: less variance for
-    the Gaussian kernel. Choose it for smooth functions of the columns, scaled to a like size
-    (``scaling="standard"``) and gamma about 1 over their number.
+    the Gaussian kernel. Choose it for smooth functions of the columns, scaled to a like size.
 
     Parameters
     ----------
     n_components : k, the number of features.
     kernel : ``"rbf"`` or ``"laplacian"``.
-    gamma : of the kernel, > 0.
+    gamma : of the kernel, > 0. ``"auto"``: 1 / (columns * their mean variance) as they are
+        prepared, as in :class:`KRP`; for ``laplacian`` 1 / the sum of their
+        standard deviations.
     paired : cosines and sines of the same frequencies; k must be even.
-    scaling, nulls, dtype, random_state : as in :class:`KRP`.
+    scaling, clip, nulls, dtype, random_state : as in :class:`KRP`.
 
     References: A. Rahimi, B. Recht, "Random features for large-scale kernel machines", NIPS 2007;
-    Y. Janati, section 2; T. Rost, S. Zast.
+    H. Janati, "Random Features for Polynomial Kernels", ENSAE ParisTech, 2017, section 2;
+    M. Rost, T. Zast, "Approximating Kernels with Random Fourier Features", Ulm University, 2023.
     """
 
     prefix = "rff"
@@ -73,26 +76,32 @@ class RandomFourier(Map):
         n_components: int = 500,
         *,
         kernel: str = "rbf",
-        gamma: float = 1.0,
+        gamma: float | str = "auto",
         paired: bool = False,
-        scaling: str | None = None,
+        scaling: str | None = "auto",
+        clip: float | str | None = "auto",
         nulls: str = "error",
         dtype: str = "auto",
         random_state: int | None = None,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
-        self.gamma = gamma
+        self.gamma: Any = gamma  # a number by the time of the draw
         self.paired = paired
         self.scaling = scaling
+        self.clip = clip
         self.nulls = nulls
         self.dtype = dtype
         self.random_state = random_state
 
     def check(self) -> None:
         choose("kernel", self.kernel, tuple(_SPECTRA))
-        real("gamma", self.gamma, at_least=0, above=True)
+        gamma_or_auto(self.gamma)
         _check_paired(self.n_components, self.paired)
+
+    @property
+    def gamma_power(self) -> int:
+        return 1 if self.kernel == "laplacian" else 2
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         k = self.n_components
@@ -131,9 +140,10 @@ class SORF(Map):
     Parameters
     ----------
     n_components : k, the number of features; whole blocks of D are computed.
-    gamma : of the kernel, > 0.
+    gamma : of the kernel, > 0. ``"auto"``: 1 / (columns * their mean variance) as they are
+        prepared, as in :class:`KRP`.
     paired : cosines and sines of the same frequencies; k must be even.
-    scaling, nulls, dtype, random_state : as in :class:`KRP`.
+    scaling, clip, nulls, dtype, random_state : as in :class:`KRP`.
 
     Reference: F. Yu and others, "Orthogonal random features", NIPS 2016.
     """
@@ -144,23 +154,25 @@ class SORF(Map):
         self,
         n_components: int = 500,
         *,
-        gamma: float = 1.0,
+        gamma: float | str = "auto",
         paired: bool = False,
-        scaling: str | None = None,
+        scaling: str | None = "auto",
+        clip: float | str | None = "auto",
         nulls: str = "error",
         dtype: str = "auto",
         random_state: int | None = None,
     ) -> None:
         self.n_components = n_components
-        self.gamma = gamma
+        self.gamma: Any = gamma  # a number by the time of the draw
         self.paired = paired
         self.scaling = scaling
+        self.clip = clip
         self.nulls = nulls
         self.dtype = dtype
         self.random_state = random_state
 
     def check(self) -> None:
-        real("gamma", self.gamma, at_least=0, above=True)
+        gamma_or_auto(self.gamma)
         _check_paired(self.n_components, self.paired)
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:

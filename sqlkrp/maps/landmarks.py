@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -108,7 +109,7 @@ class Nystroem(Map):
     kernel : ``"rbf"``: exp(-gamma |x - y|^2); ``"polynomial"``: (gamma <x, y> + coef0)^degree;
         ``"linear"``.
     degree, gamma, coef0 : of the kernel.
-    scaling, nulls, dtype, random_state : as in :class:`KRP`.
+    scaling, clip, nulls, dtype, random_state : as in :class:`KRP`.
 
     Reference: C. Williams, M. Seeger, "Using the Nystroem method to speed up kernel machines",
     NIPS 2000.
@@ -123,9 +124,10 @@ class Nystroem(Map):
         *,
         kernel: str = "rbf",
         degree: int = 2,
-        gamma: float = 1.0,
-        coef0: float = 0.0,
-        scaling: str | None = None,
+        gamma: float | str = "auto",
+        coef0: float = 1.0,
+        scaling: str | None = "auto",
+        clip: float | str | None = "auto",
         nulls: str = "error",
         dtype: str = "auto",
         random_state: int | None = None,
@@ -133,9 +135,10 @@ class Nystroem(Map):
         self.n_components = n_components
         self.kernel = kernel
         self.degree = degree
-        self.gamma = gamma
+        self.gamma: Any = gamma  # a number by the time of the draw
         self.coef0 = coef0
         self.scaling = scaling
+        self.clip = clip
         self.nulls = nulls
         self.dtype = dtype
         self.random_state = random_state
@@ -169,7 +172,7 @@ class KGRP(Map):
     n_landmarks : p, rows drawn from the table by the seed.
     n_marked : t, landmarks that make a direction.
     kernel, degree, gamma, coef0 : as in :class:`Nystroem`.
-    scaling, nulls, dtype, random_state : as in :class:`KRP`.
+    scaling, clip, nulls, dtype, random_state : as in :class:`KRP`.
 
     Reference: B. Kulis, K. Grauman, "Kernelized locality-sensitive hashing", IEEE TPAMI 2012.
     """
@@ -185,9 +188,10 @@ class KGRP(Map):
         n_marked: int = 30,
         kernel: str = "polynomial",
         degree: int = 2,
-        gamma: float = 1.0,
-        coef0: float = 0.0,
-        scaling: str | None = None,
+        gamma: float | str = "auto",
+        coef0: float = 1.0,
+        scaling: str | None = "auto",
+        clip: float | str | None = "auto",
         nulls: str = "error",
         dtype: str = "auto",
         random_state: int | None = None,
@@ -197,9 +201,10 @@ class KGRP(Map):
         self.n_marked = n_marked
         self.kernel = kernel
         self.degree = degree
-        self.gamma = gamma
+        self.gamma: Any = gamma  # a number by the time of the draw
         self.coef0 = coef0
         self.scaling = scaling
+        self.clip = clip
         self.nulls = nulls
         self.dtype = dtype
         self.random_state = random_state

@@ -26,7 +26,7 @@ class RandomProjection(Map):
     ----------
     n_components : k, the number of features, each a hyperplane of its own.
     pool, s, block_size : as in :class:`KRP`.
-    scaling, nulls, dtype, random_state : as in :class:`KRP`.
+    scaling, clip, nulls, dtype, random_state : as in :class:`KRP`.
 
     Reference: D. Achlioptas, "Database-friendly random projections", PODS 2001.
     """
@@ -38,10 +38,11 @@ class RandomProjection(Map):
         self,
         n_components: int = 100,
         *,
-        pool: str = "achlioptas",
+        pool: str = "hadamard",
         s: float = 3,
         block_size: int = 64,
-        scaling: str | None = None,
+        scaling: str | None = "auto",
+        clip: float | str | None = "auto",
         nulls: str = "error",
         dtype: str = "auto",
         random_state: int | None = None,
@@ -51,12 +52,17 @@ class RandomProjection(Map):
         self.s = s
         self.block_size = block_size
         self.scaling = scaling
+        self.clip = clip
         self.nulls = nulls
         self.dtype = dtype
         self.random_state = random_state
 
     def check(self) -> None:
         self._as_krp().check()
+
+    @property
+    def polynomial_degree(self) -> int:
+        return 1
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         return self._as_krp().draw(inputs, rng)
@@ -71,6 +77,8 @@ class RandomProjection(Map):
             pool=self.pool,
             s=self.s,
             block_size=self.block_size,
+            coef0=0.0,
+            gamma=1.0,
         )
 
 
@@ -89,9 +97,10 @@ class PCA(Map):
     Parameters
     ----------
     n_components : k, at most the number of columns.
-    scaling, nulls, dtype, random_state : as in :class:`KRP` (nothing is random here).
+    scaling, clip, nulls, dtype, random_state : as in :class:`KRP` (nothing is random here).
 
-    Reference: T. Rost, S. Zast, section 5.3.2.
+    Reference: M. Rost, T. Zast, "Approximating Kernels with Random Fourier Features", Ulm
+    University, 2023, section 5.3.2.
     """
 
     prefix = "pca"
@@ -100,13 +109,15 @@ class PCA(Map):
         self,
         n_components: int = 50,
         *,
-        scaling: str | None = None,
+        scaling: str | None = "auto",
+        clip: float | str | None = "auto",
         nulls: str = "error",
         dtype: str = "auto",
         random_state: int | None = None,
     ) -> None:
         self.n_components = n_components
         self.scaling = scaling
+        self.clip = clip
         self.nulls = nulls
         self.dtype = dtype
         self.random_state = random_state

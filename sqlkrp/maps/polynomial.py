@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,7 @@ __all__ = [
     "TensorSketch",
     "complex_sums",
     "require_factors",
+    "without_factors",
 ]
 
 # Monomials of the explicit map: each is a column on the way.
@@ -49,7 +51,7 @@ class ExplicitRP(Map):
     Parameters
     ----------
     degree, n_components, s, coef0, gamma : as in :class:`KRP`.
-    scaling, nulls, dtype, random_state : as in :class:`KRP`.
+    scaling, clip, nulls, dtype, random_state : as in :class:`KRP`.
 
     Reference: D. Lopez-Sanchez and others (2018), the baseline "phi(x) + RP".
     """
@@ -63,9 +65,10 @@ class ExplicitRP(Map):
         n_components: int = 100,
         *,
         s: float = 3,
-        coef0: float = 0.0,
-        gamma: float = 1.0,
-        scaling: str | None = None,
+        coef0: float = 1.0,
+        gamma: float | str = "auto",
+        scaling: str | None = "auto",
+        clip: float | str | None = "auto",
         nulls: str = "error",
         dtype: str = "auto",
         random_state: int | None = None,
@@ -74,8 +77,9 @@ class ExplicitRP(Map):
         self.n_components = n_components
         self.s = s
         self.coef0 = coef0
-        self.gamma = gamma
+        self.gamma: Any = gamma  # a number by the time of the draw
         self.scaling = scaling
+        self.clip = clip
         self.nulls = nulls
         self.dtype = dtype
         self.random_state = random_state
@@ -84,6 +88,10 @@ class ExplicitRP(Map):
         whole("degree", self.degree, at_least=1, at_most=_HIGHEST_DEGREE)
         real("s", self.s, at_least=1)
         dot_product(self.gamma, self.coef0)
+
+    @property
+    def polynomial_degree(self) -> int:
+        return self.degree
 
     def constant(self) -> float | None:
         return kernel_constant(self.gamma, self.coef0)
@@ -120,7 +128,7 @@ class PRP(Map):
     n_components : k, the number of features.
     n_matrices : m, an even number; a component takes m hyperplanes of its own.
     s : sparsity of the ternary entries.
-    scaling, nulls, dtype, random_state : as in :class:`KRP`.
+    scaling, clip, nulls, dtype, random_state : as in :class:`KRP`.
 
     Reference: D. Lopez-Sanchez and others, Information Sciences 436 (2018).
     """
@@ -134,7 +142,8 @@ class PRP(Map):
         *,
         n_matrices: int = 2,
         s: float = 3,
-        scaling: str | None = None,
+        scaling: str | None = "auto",
+        clip: float | str | None = "auto",
         nulls: str = "error",
         dtype: str = "auto",
         random_state: int | None = None,
@@ -143,6 +152,7 @@ class PRP(Map):
         self.n_matrices = n_matrices
         self.s = s
         self.scaling = scaling
+        self.clip = clip
         self.nulls = nulls
         self.dtype = dtype
         self.random_state = random_state
@@ -151,6 +161,10 @@ class PRP(Map):
         real("s", self.s, at_least=1)
         whole("n_matrices", self.n_matrices, at_least=2)
         even("n_matrices", self.n_matrices, "half of them are subtracted")
+
+    @property
+    def polynomial_degree(self) -> int:
+        return 2
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         k, m = self.n_components, self.n_matrices
@@ -183,7 +197,7 @@ class RandomMaclaurin(Map):
     n_components : k, the number of features.
     kernel : ``"polynomial"`` or ``"exponential"``.
     degree, gamma, coef0 : of the kernel.
-    scaling, nulls, dtype, random_state : as in :class:`KRP`.
+    scaling, clip, nulls, dtype, random_state : as in :class:`KRP`.
 
     Reference: P. Kar, H. Karnick, "Random feature maps for dot product kernels", AISTATS 2012.
     """
@@ -197,9 +211,10 @@ class RandomMaclaurin(Map):
         *,
         kernel: str = "polynomial",
         degree: int = 2,
-        gamma: float = 1.0,
+        gamma: float | str = "auto",
         coef0: float = 1.0,
-        scaling: str | None = None,
+        scaling: str | None = "auto",
+        clip: float | str | None = "auto",
         nulls: str = "error",
         dtype: str = "auto",
         random_state: int | None = None,
@@ -207,9 +222,10 @@ class RandomMaclaurin(Map):
         self.n_components = n_components
         self.kernel = kernel
         self.degree = degree
-        self.gamma = gamma
+        self.gamma: Any = gamma  # a number by the time of the draw
         self.coef0 = coef0
         self.scaling = scaling
+        self.clip = clip
         self.nulls = nulls
         self.dtype = dtype
         self.random_state = random_state
@@ -218,6 +234,10 @@ class RandomMaclaurin(Map):
         choose("kernel", self.kernel, tuple(_SERIES))
         whole("degree", self.degree, at_least=1, at_most=_HIGHEST_DEGREE)
         dot_product(self.gamma, self.coef0)
+
+    @property
+    def polynomial_degree(self) -> int | None:
+        return self.degree if self.kernel == "polynomial" else None
 
     def constant(self) -> float | None:
         # A term of degree 0 is a product of nothing: this column.
@@ -293,12 +313,17 @@ def complex_sums(places: Array, term_signs: Array, n_inputs: int) -> list[Stage]
     return stages
 
 
+def without_factors(degree: int, largest: int) -> int:
+    """What is left of a degree that is divided by all its prime factors up to the largest."""
+    for factor in range(2, largest + 1):
+        while degree % factor == 0:
+            degree //= factor
+    return degree
+
+
 def require_factors(degree: int) -> None:
     """Raise ParameterError if products of so many complex numbers are made of too many terms."""
-    left = degree
-    for prime in (2, 3, 5, 7):
-        while left % prime == 0:
-            left //= prime
+    left = without_factors(degree, 7)
     if left > 1:
         raise ParameterError(
             f"degree={degree} is not allowed: a product of {left} complex numbers has too many "
@@ -357,7 +382,7 @@ class TensorSketch(Map):
     n_components : k, the number of buckets and of features.
     domain : ``"fourier"`` or ``"bucket"``.
     gamma, coef0 : of the kernel.
-    scaling, nulls, dtype, random_state : as in :class:`KRP`.
+    scaling, clip, nulls, dtype, random_state : as in :class:`KRP`.
 
     Reference: N. Pham, R. Pagh, "Fast and scalable polynomial kernels via explicit feature maps",
     KDD 2013.
@@ -372,9 +397,10 @@ class TensorSketch(Map):
         n_components: int = 100,
         *,
         domain: str = "fourier",
-        gamma: float = 1.0,
-        coef0: float = 0.0,
-        scaling: str | None = None,
+        gamma: float | str = "auto",
+        coef0: float = 1.0,
+        scaling: str | None = "auto",
+        clip: float | str | None = "auto",
         nulls: str = "error",
         dtype: str = "auto",
         random_state: int | None = None,
@@ -382,9 +408,10 @@ class TensorSketch(Map):
         self.degree = degree
         self.n_components = n_components
         self.domain = domain
-        self.gamma = gamma
+        self.gamma: Any = gamma  # a number by the time of the draw
         self.coef0 = coef0
         self.scaling = scaling
+        self.clip = clip
         self.nulls = nulls
         self.dtype = dtype
         self.random_state = random_state
@@ -393,6 +420,10 @@ class TensorSketch(Map):
         require_factors(whole("degree", self.degree, at_least=1))
         choose("domain", self.domain, ("fourier", "bucket"))
         dot_product(self.gamma, self.coef0)
+
+    @property
+    def polynomial_degree(self) -> int:
+        return self.degree
 
     def constant(self) -> float | None:
         return kernel_constant(self.gamma, self.coef0)

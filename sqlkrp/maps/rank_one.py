@@ -34,10 +34,10 @@ class RankOneProjection(Map):
     ----------
     n_components : m, the number of features.
     binary : signs in place of numbers.
-    scaling, nulls, dtype, random_state : as in :class:`KRP`.
+    scaling, clip, nulls, dtype, random_state : as in :class:`KRP`.
 
-    Reference: R. Delogne, L. Jacques, "Signal processing with optical quadratic random sketches",
-    2023; V. Schellekens, L. Jacques, "Asymmetric compressive learning guarantees", 2022.
+    Reference: R. Delogne, L. Jacques, "Quadratic polynomial kernel approximation with asymmetric
+    embeddings"; V. Schellekens, L. Jacques, "Asymmetric compressive learning guarantees", 2022.
     """
 
     prefix = "rop"
@@ -48,7 +48,8 @@ class RankOneProjection(Map):
         n_components: int = 1000,
         *,
         binary: bool = False,
-        scaling: str | None = None,
+        scaling: str | None = "auto",
+        clip: float | str | None = "auto",
         nulls: str = "error",
         dtype: str = "auto",
         random_state: int | None = None,
@@ -56,12 +57,17 @@ class RankOneProjection(Map):
         self.n_components = n_components
         self.binary = binary
         self.scaling = scaling
+        self.clip = clip
         self.nulls = nulls
         self.dtype = dtype
         self.random_state = random_state
 
     def check(self) -> None:
         choose("binary", self.binary, (False, True))
+
+    @property
+    def polynomial_degree(self) -> int:
+        return 2
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         m, d = self.n_components, inputs.count

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -39,13 +40,59 @@ NUMERIC = (FLOAT32, NUMBER, BOOLEAN)
 
 @dataclass(frozen=True)
 class Statistics:
-    """Moments of some columns over their values that are not missing."""
+    """What some columns hold, over their values that are not missing."""
 
     count: NDArray[np.int64]
     mean: NDArray[np.float64]
     std: NDArray[np.float64]
     min: NDArray[np.float64]
     max: NDArray[np.float64]
+    zeros: NDArray[np.int64]
+    """How many values are 0."""
+    whole: NDArray[np.bool_]
+    """Whether all values are whole numbers."""
+
+    def rounded(self) -> Statistics:
+        """With deviations of 24 bits, and means to as small a share of these.
+
+        So they do not depend on the order of sums. A mean may be far larger than its deviation,
+        and what is left when it is subtracted must not be rounding.
+        """
+        mean = np.where(self.varies, _rounded(self.mean, self.std), self.min)
+        return replace(self, mean=mean, std=_rounded(self.std, self.std))
+
+    def without_gaps(self) -> Statistics:
+        """With zeros for columns that hold no value."""
+        there = self.count > 0
+        numbers = {
+            name: np.where(there, getattr(self, name), 0.0)
+            for name in ("mean", "std", "min", "max")
+        }
+        return replace(self, **numbers)
+
+    @property
+    def varies(self) -> NDArray[np.bool_]:
+        """Whether a column holds more than one value."""
+        return self.max > self.min
+
+    @property
+    def indicates(self) -> NDArray[np.bool_]:
+        """Whether a column holds nothing but 0 and 1, both of them."""
+        found: NDArray[np.bool_] = self.whole & (self.min == 0) & (self.max == 1)
+        return found
+
+    @property
+    def size(self) -> NDArray[np.float64]:
+        """The largest absolute value of each column."""
+        return np.maximum(np.abs(self.min), np.abs(self.max))
+
+
+def _rounded(numbers: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Numbers to 2^-24 of the powers of two above some sizes."""
+    _, power = np.frexp(sizes)
+    rounded: NDArray[np.float64] = np.ldexp(np.round(np.ldexp(numbers, 24 - power)), power - 24)
+    # What is shifted out of range is left as it is.
+    return np.where(np.isfinite(rounded), rounded, numbers)
 
 
 class Source(Protocol):
@@ -55,8 +102,23 @@ class Source(Protocol):
     def kinds(self) -> dict[str, str]:
         """Every column's kind, in order: one of ``NUMERIC``, or a type that is left out."""
 
+    @property
+    def keys(self) -> Collection[str]:
+        """The columns that are known to name rows: no features unless they are asked for."""
+
+    @property
+    def has_values(self) -> bool:
+        """Whether there are rows, and not only names."""
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether rows come as (row, feature, value), where an absent value is 0."""
+
     def statistics(self, columns: Sequence[str]) -> Statistics:
-        """Moments of these columns; read only when the map needs them."""
+        """What these columns hold; read only when the map needs it."""
+
+    def head(self, columns: Sequence[str], count: int) -> NDArray[np.float64]:
+        """These columns of the first so many rows, in no order; NaN for what is missing."""
 
     def sample(
         self, columns: Sequence[str], count: int, rng: np.random.Generator, spare: int = 0
@@ -144,6 +206,10 @@ _NEEDS_DATA = (
 class NamesSource:
     """A bare list of column names, taken as numbers; there is no data to compute moments from."""
 
+    keys: Collection[str] = ()
+    has_values = False
+    is_sparse = False
+
     def __init__(self, names: Sequence[str]) -> None:
         self.kinds = dict.fromkeys(names, NUMBER)
         if len(self.kinds) < len(names):
@@ -156,6 +222,9 @@ class NamesSource:
             "fit to a table or a DataFrame, or use scaling=None and another policy"
         )
 
+    def head(self, columns: Sequence[str], count: int) -> NDArray[np.float64]:
+        raise ParameterError(_NEEDS_DATA)
+
     def sample(
         self, columns: Sequence[str], count: int, rng: np.random.Generator, spare: int = 0
     ) -> NDArray[np.float64]:
@@ -167,6 +236,10 @@ class NamesSource:
 
 class ArraySource:
     """A two-dimensional array (columns x0, x1, ...) or a pandas DataFrame."""
+
+    keys: Collection[str] = ()
+    has_values = True
+    is_sparse = False
 
     def __init__(self, data: Any) -> None:
         if is_table(data):
@@ -186,10 +259,11 @@ class ArraySource:
         rows = []
         for name in columns:
             values = to_floats(name, self._columns[name])
-            values = values[np.isfinite(values)]
-            rows.append((len(values), *_moments(values)))
-        count, *moments_of = (np.array(column) for column in zip(*rows, strict=True))
-        return Statistics(count, *moments_of)
+            rows.append(_moments(values[np.isfinite(values)]))
+        return Statistics(*(np.array(column) for column in zip(*rows, strict=True)))
+
+    def head(self, columns: Sequence[str], count: int) -> NDArray[np.float64]:
+        return np.column_stack([to_floats(one, self._columns[one][:count]) for one in columns])
 
     def sample(
         self, columns: Sequence[str], count: int, rng: np.random.Generator, spare: int = 0
@@ -229,11 +303,18 @@ def choose_rows(
     return places
 
 
-def _moments(values: NDArray[np.float64]) -> tuple[float, ...]:
+def _moments(values: NDArray[np.float64]) -> tuple[Any, ...]:
+    """The fields of Statistics, of a column without missing values."""
     if not len(values):
-        return (np.nan,) * 4
-    with np.errstate(over="ignore", invalid="ignore"):
-        return values.mean(), values.std(), values.min(), values.max()
+        return 0, np.nan, np.nan, np.nan, np.nan, 0, False
+    low, high = float(values.min()), float(values.max())
+    # By a power of two, which rounds nothing, so that no sum or square leaves the range.
+    power = int(np.frexp(max(abs(low), abs(high)))[1])
+    shares = np.ldexp(values, -power)
+    mean, deviation = (math.ldexp(float(one), power) for one in (shares.mean(), shares.std()))
+    zeros = int(np.count_nonzero(values == 0))
+    whole = bool((values == np.round(values)).all())
+    return len(values), mean, deviation, low, high, zeros, whole
 
 
 def as_source(data: Any) -> Source:

@@ -41,10 +41,11 @@ class SphericalRandomFeatures(Map):
     a : of the kernel, at least 2 (at 2, opposite rows have the kernel 0).
     scaling : ``"unit"`` (the default) divides each row by its length; with None rows must have
         length 1 already.
-    nulls, dtype, random_state : as in :class:`KRP`.
+    clip, nulls, dtype, random_state : as in :class:`KRP`.
 
     Reference: J. Pennington, F. Yu, S. Kumar, "Spherical random features for polynomial kernels",
-    NIPS 2015; Y. Janati, section 3.
+    NIPS 2015; H. Janati, "Random Features for Polynomial Kernels", ENSAE ParisTech, 2017,
+    section 3.
     """
 
     prefix = "srf"
@@ -57,6 +58,7 @@ class SphericalRandomFeatures(Map):
         degree: int = 3,
         a: float = 4.0,
         scaling: str | None = "unit",
+        clip: float | str | None = "auto",
         nulls: str = "error",
         dtype: str = "auto",
         random_state: int | None = None,
@@ -65,6 +67,7 @@ class SphericalRandomFeatures(Map):
         self.degree = degree
         self.a = a
         self.scaling = scaling
+        self.clip = clip
         self.nulls = nulls
         self.dtype = dtype
         self.random_state = random_state

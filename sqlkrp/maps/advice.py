@@ -1,0 +1,97 @@
+"""Warnings of what can be drawn, and is likely not what was meant."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sqlkrp.errors import FitWarning
+from sqlkrp.maps.source import Source, Statistics
+
+__all__ = ["counted", "listed", "warn_of_columns", "warn_of_features"]
+
+_IDENTIFIES = re.compile(r"id|.*[_ ]id", re.IGNORECASE)
+# Fewer values may all be different without naming rows.
+_FEWEST_KEYS = 100
+_SAMPLE = 1000
+_SHOWN = 5
+
+
+def warn_of_columns(
+    source: Source, columns: Sequence[str], moments: Statistics | None, *, chosen: bool
+) -> None:
+    """Warn of columns that seem to name rows, unless they were chosen, and of constant ones."""
+    if not chosen and (keys := _likely_keys(source, columns, moments)):
+        _warn(
+            f"{listed(keys)} {_verb(keys, 'looks', 'look')} like a key, which tells a model "
+            "nothing: exclude it, or include it by name"
+        )
+    if moments is None:
+        return
+    if not moments.count.any():
+        _warn("no column holds a value here, so nothing is known of them: give rows")
+        return
+    constant = [name for name, varies in zip(columns, moments.varies, strict=True) if not varies]
+    if len(constant) == len(columns):
+        _warn(
+            "every column is constant here, so the features of all rows are equal: give more rows"
+        )
+    elif constant:
+        _warn(
+            f"{listed(constant)} {_verb(constant, 'is', 'are')} constant, which tells a model "
+            "nothing"
+        )
+
+
+def warn_of_features(count: int, monomials: int, columns: int) -> None:
+    """Warn of more features than there are products of columns to tell apart."""
+    if count > monomials:
+        _warn(
+            f"{count:,} features of {counted(columns, 'column')}: the kernel has only "
+            f"{monomials:,} monomials, and more features than that add nothing; "
+            f"n_components={monomials} will do"
+        )
+
+
+def counted(count: int, what: str) -> str:
+    """A number of things in words."""
+    return f"{count:,} {what}" + ("" if count == 1 else "s")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names for a message: all, or the first few and how many more."""
+    shown = ", ".join(map(repr, names[:_SHOWN]))
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return f"{'column' if len(names) == 1 else 'columns'} {shown}{more}"
+
+
+def _likely_keys(source: Source, columns: Sequence[str], moments: Statistics | None) -> list[str]:
+    named = {name for name in columns if _IDENTIFIES.fullmatch(name)}
+    if moments is None:
+        return [name for name in columns if name in named]
+    # Whole numbers that are all different span at least as many values as there are.
+    spans = (moments.max - moments.min >= moments.count - 1) & (moments.count >= _FEWEST_KEYS)
+    candidates = [columns[i] for i in np.flatnonzero(moments.whole & spans).tolist()]
+    candidates = [name for name in candidates if name not in named]
+    if candidates and not source.is_sparse:
+        values = source.head(candidates, _SAMPLE)
+        different = [len(np.unique(one)) == len(one) for one in values.T]
+        named |= {name for name, all_of_it in zip(candidates, different, strict=True) if all_of_it}
+    return [name for name in columns if name in named]
+
+
+def _verb(names: Sequence[Any], one: str, several: str) -> str:
+    return one if len(names) == 1 else several
+
+
+def _warn(message: str) -> None:
+    """Warn where the user's own code is."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("sqlkrp."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, FitWarning, stacklevel=level)
