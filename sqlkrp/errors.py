@@ -9,6 +9,7 @@ __all__ = [
     "ColumnError",
     "EngineError",
     "FitWarning",
+    "InconsistentMapError",
     "LimitError",
     "MapFileError",
     "MissingValueError",
@@ -50,6 +51,17 @@ class UnknownParameterError(ParameterError, TypeError):
 
 class ColumnError(SqlkrpError, ValueError):
     """A column or table is missing, ambiguous, or of a type that cannot be used."""
+
+
+class InconsistentMapError(SqlkrpError):
+    """A map's stages do not fit each other: a fault of sqlkrp, unless a file says so."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"the map is not consistent: {what}; this is a fault of sqlkrp: please report it, with "
+            "the map's parameters and columns"
+        )
+        self.what = what
 
 
 class MissingValueError(SqlkrpError, ValueError):

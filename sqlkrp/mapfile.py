@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sqlkrp.errors import MapFileError, ParameterError
+from sqlkrp.errors import InconsistentMapError, MapFileError, ParameterError
 from sqlkrp.maps import Map
 from sqlkrp.maps.automatic import Taken
 from sqlkrp.stages import STAGES, Program, Stage
@@ -69,7 +69,12 @@ def loads(text: str, kinds: Mapping[str, type[Map]], where: str) -> Map:
     try:
         fitted = _build(document, kinds)
         same = digest(fitted) == document["digest"]
-    except (MapFileError, ParameterError) as bad:
+    except InconsistentMapError as bad:
+        raise MapFileError(
+            f"{where} is damaged (the map is not consistent: {bad.what}): restore it, or draw it "
+            "again"
+        ) from bad
+    except (MapFileError, ParameterError, OverflowError) as bad:
         raise MapFileError(f"{where} is damaged ({bad}): restore it, or draw it again") from bad
     except (
         LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError

@@ -35,7 +35,7 @@ from sqlkrp import (
     chain,
 )
 from sqlkrp.api import MAP_NAMES, MAPS
-from sqlkrp.errors import ColumnError, MapFileError, ParameterError
+from sqlkrp.errors import ColumnError, InconsistentMapError, MapFileError, ParameterError
 from sqlkrp.maps.rank_one import pack_signs
 from sqlkrp.maps.spherical import radial_fit
 from sqlkrp.stages import Elementwise, SumOfProducts, WeightedSums
@@ -561,14 +561,25 @@ def test_maps_that_are_fitted_need_rows(connection, one):
             one.fit(holes)
 
 
-def test_stages_from_files_are_checked():
+def test_stages_are_checked():
     for make in (
         lambda: Elementwise(3, "tan"),
         lambda: SumOfProducts(3, np.array([[[-1, 0]]], dtype="i4"), np.ones((1, 1), dtype="i1")),
         lambda: SumOfProducts(3, np.array([[[0, -1, 1]]], dtype="i4"), np.ones((1, 1), dtype="i1")),
     ):
-        with pytest.raises(MapFileError):
+        with pytest.raises(InconsistentMapError):
             make()
+
+
+def test_a_wrong_index_in_a_draw_is_told_as_our_fault():
+    class Wrong(RandomProjection):
+        def draw(self, inputs, rng):
+            beyond = np.array([[[inputs.count]]], dtype="i4")
+            return [SumOfProducts(inputs.count, beyond, np.ones((1, 1), dtype="i1"))]
+
+    with pytest.raises(InconsistentMapError, match=r"factor index lies outside.*report it") as bug:
+        Wrong(1).fit(["a", "b"])
+    assert not isinstance(bug.value, ValueError)
 
 
 # --- what was wrong once --------------------------------------------------------------------------

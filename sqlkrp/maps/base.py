@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from sqlkrp.errors import (
     ColumnError,
-    MapFileError,
     NotFittedError,
     ParameterError,
     UnknownParameterError,
@@ -41,6 +40,7 @@ from sqlkrp.maps.source import (
 )
 from sqlkrp.pools import generator
 from sqlkrp.stages import Array, Prepare, Program, Stage
+from sqlkrp.stages.base import is_unicode
 
 __all__ = ["Map", "match_columns"]
 
@@ -226,7 +226,7 @@ class Map:
             with np.errstate(all="ignore"):
                 stages = drawn.draw(Inputs(prepare, described), generator(seed))
                 _require_range(stages, dtype)
-        except (ArithmeticError, np.linalg.LinAlgError, MapFileError) as bad:
+        except (ArithmeticError, np.linalg.LinAlgError) as bad:
             raise ParameterError(
                 f"this {type(self).__name__} leaves the range of numbers ({bad}): use parameters "
                 "nearer to 1, or scale the columns"
@@ -632,6 +632,11 @@ def _choose_columns(
         raise ColumnError(
             "no numeric column is left to project: there must be at least one column of a numeric "
             "or boolean type that is neither excluded nor kept"
+        )
+    unwritten = [name for name in columns if not is_unicode(name)]
+    if unwritten:
+        raise ColumnError(
+            f"column name {unwritten[0]!r} holds a character that is no text: rename it"
         )
     chosen = {*columns, *exclude, *keep}
     return columns, {

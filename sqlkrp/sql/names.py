@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sqlkrp.errors import ColumnError, ParameterError
 from sqlkrp.sql.facts import Dialect
+from sqlkrp.stages.base import is_unicode
 
 __all__ = [
     "TableName",
@@ -35,7 +36,7 @@ _PART = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^\W\d][\w$]*))\s*(\.|$)')
 
 def quote(name: str, dialect: Dialect) -> str:
     """A quoted identifier: exactly this name, whatever it holds."""
-    if not name or "\0" in name or not _is_unicode(name):
+    if not name or "\0" in name or not is_unicode(name):
         raise ColumnError(
             f"{name!r} cannot be a name in SQL: it is empty or holds a character that is no text"
         )
@@ -99,7 +100,7 @@ def quote_table(table: TableName, dialect: Dialect) -> str:
 
 def text(value: str, dialect: Dialect) -> str:
     """A text literal."""
-    if "\0" in value or not _is_unicode(value):
+    if "\0" in value or not is_unicode(value):
         raise ParameterError(f"{value!r} holds a character that SQL text cannot hold")
     if dialect.backslash_text and "\\" in value:
         return dialect.backslash_text + _escaped(value, {"\\": "\\\\", "'": "''"}) + "'"
@@ -153,14 +154,6 @@ def require_distinct(names: Iterable[str], what: str, dialect: Dialect) -> None:
                 "rename one, or leave one out"
             )
         seen[key] = name
-
-
-def _is_unicode(text_of: str) -> bool:
-    try:
-        text_of.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _folded(name: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sqlkrp.errors import MapFileError
+from sqlkrp.errors import InconsistentMapError
 
 __all__ = [
     "SLAB_VALUES",
@@ -18,10 +18,12 @@ __all__ = [
     "alike",
     "all_inputs",
     "first_inputs",
+    "is_unicode",
     "require",
     "require_counts",
     "require_indices",
     "require_names",
+    "require_range",
 ]
 
 Array = NDArray[Any]
@@ -110,10 +112,16 @@ def all_inputs(stages: Sequence[Stage], *, shared: bool) -> int:
 
 
 def require(condition: bool, what: str) -> None:
-    """Raise MapFileError unless a condition holds."""
+    """Raise InconsistentMapError unless a condition holds."""
     # Maps that this library draws are consistent; a map file from elsewhere may not be.
     if not condition:
-        raise MapFileError(f"the map is not consistent: {what}")
+        raise InconsistentMapError(what)
+
+
+def require_range(condition: bool, what: str) -> None:
+    """Raise OverflowError unless numbers are finite; whether they are, parameters decide."""
+    if not condition:
+        raise OverflowError(what)
 
 
 def require_counts(*counts: int) -> None:
@@ -126,14 +134,16 @@ def require_names(names: tuple[str, ...], what: str) -> None:
     """The same of names that are there, and each once."""
     is_text = isinstance(names, tuple) and all(isinstance(name, str) for name in names)
     require(is_text and len(set(names)) == len(names) > 0, f"the {what} names are no names")
-    require(all(name.isascii() or _is_unicode(name) for name in names), f"a {what} name is no text")
+    require(all(map(is_unicode, names)), f"a {what} name is no text")
 
 
-def _is_unicode(name: str) -> bool:
+def is_unicode(text: str) -> bool:
+    """Whether a text is one that can be written: Python's may hold halves of characters."""
     try:
-        return bool(name.encode("utf-8"))
+        text.encode("utf-8")
     except UnicodeEncodeError:
         return False
+    return True
 
 
 def require_indices(index: Array, limit: int, what: str) -> None:

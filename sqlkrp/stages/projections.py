@@ -21,6 +21,7 @@ from sqlkrp.stages.base import (
     require,
     require_counts,
     require_indices,
+    require_range,
 )
 
 __all__ = [
@@ -293,7 +294,7 @@ class WeightedSums(Projection):
 
     def __post_init__(self) -> None:
         require(self.weights.ndim == 2, "the weights are not a matrix")
-        require(bool(np.isfinite(self.weights).all()), "a weight is not a finite number")
+        require_range(bool(np.isfinite(self.weights).all()), "a weight is not a finite number")
         object.__setattr__(self, "n_inputs", self.weights.shape[1])
 
     @property
@@ -373,7 +374,7 @@ class Distances(Stage):
 
     def __post_init__(self) -> None:
         require(self.points.ndim == 2, "the points are not a table")
-        require(not np.isinf(self.points).any(), "a point has a coordinate that is no number")
+        require_range(not np.isinf(self.points).any(), "a point has a coordinate that is no number")
         require(not np.isnan(self.points).all(axis=1).any(), "a point has no coordinate")
         object.__setattr__(self, "n_inputs", self.points.shape[1])
 

@@ -19,6 +19,7 @@ from sqlkrp.stages.base import (
     require,
     require_counts,
     require_indices,
+    require_range,
 )
 
 __all__ = ["Affine", "Elementwise", "Scale", "SumOfProducts"]
@@ -143,8 +144,8 @@ class Scale(Stage):
 
     def __post_init__(self) -> None:
         require_counts(self.n_inputs)
-        require(bool(np.isfinite(self.constant)), "the scale is not a finite number")
-        require(self.constant != 0, "the scale is zero")
+        require_range(bool(np.isfinite(self.constant)), "the scale is not a finite number")
+        require_range(self.constant != 0, "the scale is zero")
 
     @property
     def n_outputs(self) -> int:
@@ -196,7 +197,7 @@ class Affine(Stage):
         require(len(sizes) == 1 and self.place.ndim == 1, "places, factors and constants differ")
         require_indices(self.place, self.n_inputs, "place")
         numbers = np.isfinite(self.factor).all() and np.isfinite(self.constant).all()
-        require(bool(numbers), "a factor or a constant is not a finite number")
+        require_range(bool(numbers), "a factor or a constant is not a finite number")
 
     @property
     def n_outputs(self) -> int:
