@@ -94,7 +94,7 @@ class FeatureMap(maps.Map):
         """SHA-256 of the fitted map's content; it stands in its SQL, views and side tables."""
         # A program is drawn once and never changed, so it can be asked once.
         if getattr(self, "_digest_of", None) is not self.program:
-            self._digest, self._digest_of = digest(self), self.program
+            self._digest, self._digest_of = digest(self.program), self.program
         return self._digest
 
     def to_sql(
@@ -257,7 +257,7 @@ class FeatureMap(maps.Map):
     def saving(self, path: str | os.PathLike[str], *, replace: bool = True) -> Iterator[None]:
         """The same, when a block ends well: a map and what is made with it appear together."""
         with write_whole(Path(path), replace=replace) as part:
-            part.write_text(dumps(self, __version__), encoding="utf-8")
+            part.write_text(dumps(self.content(), __version__), encoding="utf-8")
             yield
 
     def save_tables(
@@ -475,6 +475,4 @@ def load(path: str | os.PathLike[str]) -> FeatureMap:
         raise MapFileError(
             f"cannot read the map {str(path)!r} ({reason}): give a file written by sqlkrp draw"
         ) from bad
-    fitted = loads(text, MAPS, repr(str(path)))
-    assert isinstance(fitted, FeatureMap)
-    return fitted
+    return loads(text, MAPS, repr(str(path)))

@@ -33,7 +33,7 @@ def kept_map(path: Path, drawn: FeatureMap) -> FeatureMap | None:
     if not path.is_file():
         return None
     found = _read(path)
-    if not same_map(found, drawn):
+    if not same_map(found.content(), drawn.content()):
         raise TargetExistsError(
             f"{str(path)!r} holds another map (digest {found.digest_[:12]}; the one drawn has "
             f"{drawn.digest_[:12]}): {_CURES}, or use it as it is (featurize --use)"

@@ -1,4 +1,4 @@
-"""Save and load a fitted map as one JSON file, with a digest of its content.
+"""A fitted map as one JSON file, with a digest of its content.
 
 The file holds parameters, columns and statistics as plain JSON, and each table as compressed
 bytes. The stored tables are the truth: loading builds the stages from them and draws nothing.
@@ -13,18 +13,16 @@ import json
 import math
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sqlkrp.errors import InconsistentMapError, MapFileError, ParameterError
-from sqlkrp.maps import Map
-from sqlkrp.maps.automatic import Taken
 from sqlkrp.stages import STAGES, Program, Stage
 
-__all__ = ["FORMAT_VERSION", "digest", "dumps", "glance", "loads", "same_map"]
+__all__ = ["FORMAT_VERSION", "Content", "digest", "dumps", "glance", "loads", "same_map"]
 
 FORMAT = "sqlkrp map"
 FORMAT_VERSION = 2
@@ -34,31 +32,58 @@ _DTYPES = ("int8", "int32", "float32", "float64")
 _MAX_ARRAY_BYTES = 1 << 32
 
 
-def digest(fitted: Map) -> str:
+@dataclass(frozen=True)
+class Content:
+    """What a map file holds: a program, and how it came to be, as plain data."""
+
+    map: str
+    """The name of the map's class."""
+    parameters: dict[str, Any]
+    """Those it was drawn with; a map among them as its name and its parameters."""
+    seed: int
+    left_out: dict[str, str]
+    label: str | None
+    taken: dict[str, dict[str, Any]]
+    """What was taken for parameters that are ``"auto"``, and why."""
+    program: Program
+
+
+class Restored(Protocol):
+    """A map that can become the one that a file holds."""
+
+    def restore(self, content: Content) -> None:
+        """Take a file's content, whose parameters it was made with."""
+
+
+SomeMap = TypeVar("SomeMap", bound=Restored)
+Kinds = Mapping[str, Callable[..., SomeMap]]
+
+
+def digest(program: Program) -> str:
     """SHA-256 of all that determines the features: columns, statistics, tables and names."""
-    return _sha256(_program_content(fitted.program, _array_facts))
+    return _sha256(_program_content(program, _array_facts))
 
 
-def dumps(fitted: Map, version: str) -> str:
+def dumps(content: Content, version: str) -> str:
     """The text of a map file."""
     document = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "sqlkrp": version,
-        "digest": digest(fitted),
-        "map": type(fitted).__name__,
-        "parameters": {name: _plain(value) for name, value in fitted.parameters_.items()},
-        "seed": fitted.seed_,
-        "left_out": fitted.left_out_,
-        "label": fitted.label_,
-        "taken": {name: asdict(taken) for name, taken in fitted.taken_.items()},
-        **_program_content(fitted.program, _array_text),
+        "digest": digest(content.program),
+        "map": content.map,
+        "parameters": content.parameters,
+        "seed": content.seed,
+        "left_out": content.left_out,
+        "label": content.label,
+        "taken": content.taken,
+        **_program_content(content.program, _array_text),
     }
     document["checksum"] = _sha256(document)
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
-def loads(text: str, kinds: Mapping[str, type[Map]], where: str) -> Map:
+def loads(text: str, kinds: Kinds[SomeMap], where: str) -> SomeMap:
     """A fitted map from the text of a map file; ``kinds`` are the maps by name."""
     document = _parse(text, where)
     # Of the file's own words, so that a map keeps its digest when a later version of the library
@@ -67,8 +92,10 @@ def loads(text: str, kinds: Mapping[str, type[Map]], where: str) -> Map:
     if checksum != _sha256(document):
         raise MapFileError(f"{where} was changed after it was saved: restore it, or draw it again")
     try:
-        fitted = _build(document, kinds)
-        same = digest(fitted) == document["digest"]
+        content = _content(document)
+        fitted = _new(content.map, content.parameters, kinds)
+        fitted.restore(content)
+        same = digest(content.program) == document["digest"]
     except InconsistentMapError as bad:
         raise MapFileError(
             f"{where} is damaged (the map is not consistent: {bad.what}): restore it, or draw it "
@@ -102,15 +129,11 @@ def glance(text: str) -> tuple[str, list[str]] | None:
 _STATISTICS = 1e-6
 
 
-def same_map(one: Map, other: Map) -> bool:
+def same_map(one: Content, other: Content) -> bool:
     """Whether two maps have the same label, parameters and tables, and statistics to 1e-6."""
-    first, second = (
-        {name: _plain(value) for name, value in fitted.parameters_.items()}
-        for fitted in (one, other)
-    )
-    contents = (_program_content(fitted.program, lambda array: array) for fitted in (one, other))
-    alike = type(one) is type(other) and one.label_ == other.label_
-    return alike and first == second and _close(*contents)
+    programs = (_program_content(content.program, lambda array: array) for content in (one, other))
+    alike = one.map == other.map and one.label == other.label
+    return alike and one.parameters == other.parameters and _close(*programs)
 
 
 def _close(one: Any, other: Any) -> bool:
@@ -176,7 +199,7 @@ def _stage_content(stage: Stage, encode: Callable[[NDArray[Any]], Any]) -> dict[
     return content
 
 
-def _new(name: str, parameters: dict[str, Any], kinds: Mapping[str, type[Map]]) -> Map:
+def _new(name: str, parameters: dict[str, Any], kinds: Kinds[SomeMap]) -> SomeMap:
     """A map of this name; one that is a parameter is written as the outermost is."""
 
     def value_of(value: Any) -> Any:
@@ -191,18 +214,17 @@ def _new(name: str, parameters: dict[str, Any], kinds: Mapping[str, type[Map]]) 
     return kinds[name](**{key: value_of(value) for key, value in parameters.items()})
 
 
-def _build(document: dict[str, Any], kinds: Mapping[str, type[Map]]) -> Map:
-    fitted = _new(document["map"], document["parameters"], kinds)
-    fitted.check_common()
-    fitted.check()
+def _content(document: dict[str, Any]) -> Content:
     stages = tuple(_stage(content) for content in document["stages"])
-    fitted.program_ = Program(stages, tuple(document["names"]))
-    fitted.parameters_ = fitted.get_params(deep=False)
-    fitted.seed_ = int(document["seed"])
-    fitted.left_out_ = dict(document["left_out"])
-    fitted.label_ = document["label"]
-    fitted.taken_ = {name: Taken(**taken) for name, taken in document["taken"].items()}
-    return fitted
+    return Content(
+        map=document["map"],
+        parameters=document["parameters"],
+        seed=int(document["seed"]),
+        left_out=dict(document["left_out"]),
+        label=document["label"],
+        taken=document["taken"],
+        program=Program(stages, tuple(document["names"])),
+    )
 
 
 def _stage(content: dict[str, Any]) -> Stage:
@@ -213,9 +235,6 @@ def _stage(content: dict[str, Any]) -> Stage:
 def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, Map):
-        parameters = {name: _plain(one) for name, one in value.get_params(deep=False).items()}
-        return {"map": type(value).__name__, "parameters": parameters}
     return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 

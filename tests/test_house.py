@@ -19,8 +19,8 @@ PACKAGE = ROOT / "sqlkrp"
 
 # A room may import the rooms before it, never one after it.
 ORDER = [
-    "errors", "version", "display", "spelling", "files", "pools", "stages", "maps", "mapfile",
-    "sql", "api", "verification", "engines", "report", "keeping", "options", "arguments", "cli",
+    "errors", "version", "display", "spelling", "files", "pools", "stages", "sql", "mapfile",
+    "maps", "api", "verification", "engines", "report", "keeping", "options", "arguments", "cli",
     "__main__",
 ]  # fmt: skip
 # What is public sits above the engines, but a map must be able to take a DuckDB relation.

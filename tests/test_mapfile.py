@@ -236,7 +236,7 @@ def test_maps_are_the_same_but_for_the_last_bits_of_statistics(pool, scaling):
 
     def drawn(data=frame, **parameters):
         options = {"pool": pool, "scaling": scaling, "random_state": 0, **parameters}
-        return paper_krp(2, 5, **options).fit(data)
+        return paper_krp(2, 5, **options).fit(data).content()
 
     assert same_map(drawn(), drawn())
     assert not same_map(drawn().fit(frame, label="c0"), drawn().fit(frame, exclude=["c0"]))
@@ -246,7 +246,7 @@ def test_maps_are_the_same_but_for_the_last_bits_of_statistics(pool, scaling):
     for other in (
         drawn(random_state=1), drawn(gamma=1 + 1e-9), drawn(nulls="zero"),
         drawn(frame.rename(columns={"c0": "c9"})), drawn(frame[["c1", "c0", "c2", "c3"]]),
-        drawn(frame[["c0", "c1", "c2"]]), sqlkrp.PRP(5, random_state=0).fit(frame),
+        drawn(frame[["c0", "c1", "c2"]]), sqlkrp.PRP(5, random_state=0).fit(frame).content(),
     ):  # fmt: skip
         assert not same_map(other, drawn())
 

@@ -11,7 +11,7 @@ import inspect
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -24,6 +24,7 @@ from sqlkrp.errors import (
     ParameterError,
     UnknownParameterError,
 )
+from sqlkrp.mapfile import Content
 from sqlkrp.maps.advice import counted, warn_of_columns, warn_of_features
 from sqlkrp.maps.automatic import Seen, SeenColumns, Taken, gamma_of
 from sqlkrp.maps.source import (
@@ -325,6 +326,31 @@ class Map:
         """The map that reads the columns: of what is made of maps, the first."""
         return self
 
+    # --- files --------------------------------------------------------------------------------
+
+    def content(self) -> Content:
+        """What the map's file holds."""
+        return Content(
+            map=type(self).__name__,
+            parameters={name: _plain(value) for name, value in self.parameters_.items()},
+            seed=self.seed_,
+            left_out=self.left_out_,
+            label=self.label_,
+            taken={name: asdict(taken) for name, taken in self.taken_.items()},
+            program=self.program,
+        )
+
+    def restore(self, content: Content) -> None:
+        """Become the fitted map of a file, with whose parameters this one was made."""
+        self.check_common()
+        self.check()
+        self.program_ = content.program
+        self.parameters_ = self.get_params(deep=False)
+        self.seed_ = content.seed
+        self.left_out_ = content.left_out
+        self.label_ = content.label
+        self.taken_ = {name: Taken(**taken) for name, taken in content.taken.items()}
+
     # --- use ----------------------------------------------------------------------------------
 
     def transform(self, X: Any) -> Any:
@@ -403,6 +429,16 @@ class Map:
     def n_features_in_(self) -> int:
         """How many input columns there are."""
         return len(self.program.prepare.columns)
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as a file holds it."""
+    if isinstance(value, Map):
+        parameters = {name: _plain(one) for name, one in value.get_params(deep=False).items()}
+        return {"map": type(value).__name__, "parameters": parameters}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def match_columns(wanted: Iterable[str], present: Iterable[str], where: str = "the data") -> None:
