@@ -5,55 +5,11 @@
 >>> sql = krp.to_sql("warehouse.parts", keep=["id"])
 """
 
-from sqlkrp import errors
-from sqlkrp.api import (
-    KGRP,
-    KRP,
-    PCA,
-    PRP,
-    SORF,
-    Chain,
-    ComplexKRP,
-    Ensemble,
-    ExplicitRP,
-    FeatureMap,
-    Nystroem,
-    RandomFourier,
-    RandomMaclaurin,
-    RandomProjection,
-    RankOneProjection,
-    SphericalRandomFeatures,
-    TensorSketch,
-    chain,
-    load,
-)
+from sqlkrp import errors, maps
 from sqlkrp.engines import Database, connect
 from sqlkrp.errors import SqlkrpError
+from sqlkrp.maps import *  # noqa: F403 - it says what is public
 from sqlkrp.version import __version__
 
-__all__ = [
-    "KGRP",
-    "KRP",
-    "PCA",
-    "PRP",
-    "SORF",
-    "Chain",
-    "ComplexKRP",
-    "Database",
-    "Ensemble",
-    "ExplicitRP",
-    "FeatureMap",
-    "Nystroem",
-    "RandomFourier",
-    "RandomMaclaurin",
-    "RandomProjection",
-    "RankOneProjection",
-    "SphericalRandomFeatures",
-    "SqlkrpError",
-    "TensorSketch",
-    "__version__",
-    "chain",
-    "connect",
-    "errors",
-    "load",
-]
+__all__ = ["Database", "SqlkrpError", "__version__", "connect", "errors"]
+__all__ += maps.__all__

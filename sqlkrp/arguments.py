@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from sqlkrp.api import MAP_NAMES
 from sqlkrp.errors import ParameterError
+from sqlkrp.maps import MAPS
 from sqlkrp.options import MAP, MAP_OPTIONS, SEED, number_or, spelt
 from sqlkrp.sql.dialects import DIALECTS
 from sqlkrp.sql.planning import PLANS
@@ -121,7 +121,7 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
         "krp",
     )
     one.group("input").add_argument(
-        "kind", nargs="?", choices=tuple(MAP_NAMES), metavar="NAME", help="a kind of map"
+        "kind", nargs="?", choices=tuple(MAPS), metavar="NAME", help="a kind of map"
     )
 
     one = command(
@@ -415,11 +415,11 @@ def _add_drawing(one: _Parser) -> argparse._ArgumentGroup:
     group.add_argument(
         "--map",
         dest="kind",
-        choices=tuple(MAP_NAMES),
+        choices=tuple(MAPS),
         metavar="NAME",
-        help=f"the kind of map: {', '.join(MAP_NAMES)} (default: {MAP})",
+        help=f"the kind of map: {', '.join(MAPS)} (default: {MAP})",
     )
-    defaults = MAP_NAMES[MAP].default_params()
+    defaults = MAPS[MAP].default_params()
     for name, option in MAP_OPTIONS.items():
         told = argparse.SUPPRESS
         if not option.single:

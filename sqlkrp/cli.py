@@ -17,12 +17,12 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 from sqlkrp import report
-from sqlkrp.api import MAP_NAMES, Ensemble, FeatureMap, load
 from sqlkrp.arguments import Command, options_of, parser
 from sqlkrp.engines import Database, connect, is_database, is_there, without_password
 from sqlkrp.errors import FitWarning, ParameterError, SqlkrpError, visible
 from sqlkrp.files import require_free, require_other_file
 from sqlkrp.keeping import another_map_beside, kept_map, require_map_or_nothing, used_again
+from sqlkrp.maps import MAPS, Ensemble, FeatureMap, load
 from sqlkrp.maps.advice import counted, listed
 from sqlkrp.options import MAP, MAP_OPTIONS, SEED, map_help, summary
 from sqlkrp.spelling import as_options
@@ -241,7 +241,7 @@ def _maps(given: argparse.Namespace) -> int:
     if given.kind is not None:
         print(map_help(given.kind))
         return 0
-    pairs = [(kind, summary(kind)) for kind in MAP_NAMES]
+    pairs = [(kind, summary(kind)) for kind in MAPS]
     print("\n".join([*report.aligned(pairs), "", "sqlkrp maps NAME lists the options of one."]))
     return 0
 
@@ -380,7 +380,7 @@ def _fit(given: argparse.Namespace, source: Any) -> FeatureMap:
 
 def _new_map(given: argparse.Namespace) -> FeatureMap:
     name = given.kind or MAP
-    kind: Any = MAP_NAMES[name]
+    kind: Any = MAPS[name]
     parameters, known = {}, kind.parameter_names()
     for option, its in MAP_OPTIONS.items():
         if not hasattr(given, f"map_{its.parameter}"):

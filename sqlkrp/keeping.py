@@ -6,9 +6,9 @@ import os
 import shlex
 from pathlib import Path
 
-from sqlkrp.api import FeatureMap, load
 from sqlkrp.errors import MapFileError, TargetExistsError
 from sqlkrp.mapfile import glance, same_map
+from sqlkrp.maps import FeatureMap, load
 
 __all__ = ["another_map_beside", "kept_map", "require_map_or_nothing", "used_again"]
 

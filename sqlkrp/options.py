@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlkrp.api import MAP_NAMES
+from sqlkrp.maps import MAPS
 
 __all__ = ["MAP", "MAP_OPTIONS", "SEED", "MapOption", "map_help", "number_or", "spelt", "summary"]
 
@@ -182,13 +182,13 @@ MAP_OPTIONS: dict[str, MapOption] = {
 
 def summary(kind: str) -> str:
     """What a kind of map is, in one line: the first of its class's documentation."""
-    first = (MAP_NAMES[kind].__doc__ or "").partition("\n\n")[0]
+    first = (MAPS[kind].__doc__ or "").partition("\n\n")[0]
     return " ".join(first.split())
 
 
 def map_help(kind: str) -> str:
     """The options of one kind of map, with the defaults of its constructor."""
-    one = MAP_NAMES[kind]
+    one = MAPS[kind]
     defaults = one.default_params()
     shown = argparse.ArgumentParser(
         usage=argparse.SUPPRESS,

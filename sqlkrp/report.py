@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from sqlkrp.api import FeatureMap
 from sqlkrp.errors import ColumnError, visible
+from sqlkrp.maps import FeatureMap
 from sqlkrp.sql.planning import Plan, Way
 from sqlkrp.sql.statement import Preflight
 from sqlkrp.stages import Program, Projection

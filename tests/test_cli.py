@@ -18,9 +18,9 @@ import pytest
 from support import dyadic, flipped_query, paper_krp, read_table, store
 
 import sqlkrp
-from sqlkrp.api import MAP_NAMES
 from sqlkrp.arguments import parser
 from sqlkrp.cli import COMMANDS, main
+from sqlkrp.maps import MAPS
 from sqlkrp.options import MAP_OPTIONS
 
 DIGITS = Path(__file__).parents[1] / "examples" / "digits.csv"
@@ -307,7 +307,7 @@ OPTIONS = {
 def test_every_map_on_the_command_line(run_cli, tmp_path, name):
     run_cli("draw", DIGITS, "-o", "m.json", "--map", name, "--exclude", "label", *OPTIONS[name])
     one = sqlkrp.load(tmp_path / "m.json")
-    assert type(one) is MAP_NAMES[name]
+    assert type(one) is MAPS[name]
     told = run_cli("inspect", "m.json").stdout
     assert f"{type(one).__name__}(" in told
     assert "equal to the NumPy twin" in run_cli("verify", "m.json", "--file", DIGITS).stdout
@@ -640,7 +640,7 @@ def test_help_is_in_groups_and_leaves_single_maps_out(run_cli, command, columns)
 
 def test_the_maps_are_listed_with_their_options_and_defaults(run_cli):
     listed = run_cli("maps").stdout
-    for name, one in MAP_NAMES.items():
+    for name, one in MAPS.items():
         (line,) = (line for line in listed.splitlines() if line.startswith(f"{name} "))
         assert line.partition(" ")[2].strip() == one.__doc__.splitlines()[0]
         told = run_cli("maps", name, env={**os.environ, "COLUMNS": "1000"}).stdout

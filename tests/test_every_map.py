@@ -34,8 +34,8 @@ from sqlkrp import (
     TensorSketch,
     chain,
 )
-from sqlkrp.api import MAP_NAMES, MAPS
 from sqlkrp.errors import ColumnError, InconsistentMapError, MapFileError, ParameterError
+from sqlkrp.maps import CLASSES, MAPS
 from sqlkrp.maps.rank_one import pack_signs
 from sqlkrp.maps.spherical import radial_fit
 from sqlkrp.stages import Elementwise, SumOfProducts, WeightedSums
@@ -485,10 +485,10 @@ def test_parameters_of_parts_can_be_searched():
 
 
 def test_every_map_is_on_the_command_line_but_those_made_of_maps():
-    assert {MAPS[one.__name__] for one in MAP_NAMES.values()} == set(MAPS.values()) - {
-        MAPS["Ensemble"],
-        MAPS["Chain"],
-    }
+    public = {one for one in vars(sqlkrp).values() if isinstance(one, type)}
+    maps = {one for one in public if issubclass(one, sqlkrp.FeatureMap)} - {sqlkrp.FeatureMap}
+    assert set(CLASSES.values()) == maps
+    assert set(MAPS.values()) == maps - {sqlkrp.Ensemble, sqlkrp.Chain}
 
 
 @pytest.mark.parametrize(

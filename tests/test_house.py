@@ -20,11 +20,11 @@ PACKAGE = ROOT / "sqlkrp"
 # A room may import the rooms before it, never one after it.
 ORDER = [
     "errors", "version", "display", "spelling", "files", "pools", "stages", "sql", "mapfile",
-    "maps", "api", "verification", "engines", "report", "keeping", "options", "arguments", "cli",
+    "maps", "verification", "engines", "report", "keeping", "options", "arguments", "cli",
     "__main__",
 ]  # fmt: skip
-# What is public sits above the engines, but a map must be able to take a DuckDB relation.
-LATE = {("api", "engines")}
+# A map takes a DuckDB relation, and DuckDB writes its side tables to files.
+LATE = {("maps", "engines")}
 
 
 def imports():

@@ -16,7 +16,8 @@ from support import dyadic, paper_krp, store
 
 import sqlkrp
 from sqlkrp.errors import ColumnError, NotFittedError, ParameterError
-from sqlkrp.maps.base import near_matches
+from sqlkrp.maps import CLASSES
+from sqlkrp.maps.columns import near_matches
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,7 @@ def test_unknown_parameters_name_near_ones():
         paper_krp(2, 10, 5)  # all but degree and n_components are keywords
 
 
-@pytest.mark.parametrize("one", sqlkrp.api.MAPS.values(), ids=sqlkrp.api.MAPS)
+@pytest.mark.parametrize("one", CLASSES.values(), ids=CLASSES)
 def test_a_misspelt_parameter_of_a_constructor_is_named(one):
     # A TypeError as of any function, a ParameterError as of any parameter.
     with pytest.raises(TypeError, match=r"has no parameter 'random_stat': did you mean") as no:

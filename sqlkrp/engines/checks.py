@@ -10,7 +10,7 @@ import numpy as np
 from sqlkrp.engines.inputs import Input, finite_value
 from sqlkrp.engines.session import Session
 from sqlkrp.errors import ColumnError, MissingValueError, ParameterError, RangeWarning
-from sqlkrp.maps.base import match_columns, near_matches
+from sqlkrp.maps.columns import match_columns, near_matches
 from sqlkrp.maps.source import NUMERIC
 from sqlkrp.sql.names import balanced, quote
 from sqlkrp.sql.tables import LongInput

@@ -20,7 +20,9 @@ from sqlkrp.engines.samples import computed_in_place, sampled
 from sqlkrp.engines.session import Session, TableOrFile
 from sqlkrp.errors import LimitError, ParameterError, TargetExistsError
 from sqlkrp.files import require_other_file
-from sqlkrp.maps.base import name_list, real, require_map, whole
+from sqlkrp.maps.columns import name_list
+from sqlkrp.maps.feature_map import require_map
+from sqlkrp.maps.parameters import real, whole
 from sqlkrp.maps.source import BOOLEAN, Source
 from sqlkrp.sql.names import TableName
 from sqlkrp.sql.preflight import require

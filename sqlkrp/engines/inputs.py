@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sqlkrp.engines.session import Session, TableOrFile
 from sqlkrp.errors import EngineError, MissingValueError, ParameterError
-from sqlkrp.maps.base import match_columns
+from sqlkrp.maps.columns import match_columns
 from sqlkrp.maps.source import BOOLEAN, Statistics, choose_rows
 from sqlkrp.sql.names import number, quote, soft_cast
 from sqlkrp.sql.statement import Query, write

@@ -1,8 +1,13 @@
-"""The feature maps: families in a file each, with parameters, draws, and lists of stages."""
+"""The feature maps: families in a file each, and the one dict of their names."""
 
-from sqlkrp.maps.base import Map, name_list, whole
-from sqlkrp.maps.combined import Chain, Ensemble
+import os
+from pathlib import Path
+
+from sqlkrp.errors import MapFileError
+from sqlkrp.mapfile import loads
+from sqlkrp.maps.combined import Chain, Ensemble, chain
 from sqlkrp.maps.complex import ComplexKRP
+from sqlkrp.maps.feature_map import FeatureMap
 from sqlkrp.maps.fourier import SORF, RandomFourier
 from sqlkrp.maps.krp import KRP
 from sqlkrp.maps.landmarks import KGRP, Nystroem
@@ -11,6 +16,7 @@ from sqlkrp.maps.polynomial import PRP, ExplicitRP, RandomMaclaurin, TensorSketc
 from sqlkrp.maps.rank_one import RankOneProjection
 from sqlkrp.maps.spherical import SphericalRandomFeatures
 
+# What is public of sqlkrp, too.
 __all__ = [
     "KGRP",
     "KRP",
@@ -21,7 +27,7 @@ __all__ = [
     "ComplexKRP",
     "Ensemble",
     "ExplicitRP",
-    "Map",
+    "FeatureMap",
     "Nystroem",
     "RandomFourier",
     "RandomMaclaurin",
@@ -29,6 +35,41 @@ __all__ = [
     "RankOneProjection",
     "SphericalRandomFeatures",
     "TensorSketch",
-    "name_list",
-    "whole",
+    "chain",
+    "load",
 ]
+
+#: The maps by the names that the command line has for them.
+MAPS: dict[str, type[FeatureMap]] = {
+    "krp": KRP,
+    "complex-krp": ComplexKRP,
+    "random-projection": RandomProjection,
+    "explicit-rp": ExplicitRP,
+    "prp": PRP,
+    "random-maclaurin": RandomMaclaurin,
+    "tensor-sketch": TensorSketch,
+    "rank-one": RankOneProjection,
+    "random-fourier": RandomFourier,
+    "sorf": SORF,
+    "spherical": SphericalRandomFeatures,
+    "nystroem": Nystroem,
+    "kgrp": KGRP,
+    "pca": PCA,
+}
+
+#: The same by the names that files have, and the maps that are made of maps.
+CLASSES: dict[str, type[FeatureMap]] = {
+    one.__name__: one for one in (*MAPS.values(), Ensemble, Chain)
+}
+
+
+def load(path: str | os.PathLike[str]) -> FeatureMap:
+    """Read a map file; an error says what is wrong with one that is damaged or was edited."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as bad:
+        reason = getattr(bad, "strerror", None) or "not text"
+        raise MapFileError(
+            f"cannot read the map {str(path)!r} ({reason}): give a file written by sqlkrp draw"
+        ) from bad
+    return loads(text, CLASSES, repr(str(path)))

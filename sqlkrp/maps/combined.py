@@ -9,16 +9,18 @@ import numpy as np
 
 from sqlkrp.errors import ParameterError
 from sqlkrp.maps.automatic import Seen, SeenFeatures
-from sqlkrp.maps.base import Map, require_map, whole
+from sqlkrp.maps.base import Transformer
+from sqlkrp.maps.feature_map import FeatureMap, require_map
+from sqlkrp.maps.parameters import whole
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import Affine, Stage
 
-__all__ = ["Chain", "Ensemble"]
+__all__ = ["Chain", "Ensemble", "chain"]
 
 _MOST_MEMBERS = 1000
 
 
-class Ensemble(Map):
+class Ensemble(FeatureMap):
     r"""n independent draws of a map side by side, their features named apart.
 
     Feature i of member j is called ``<prefix>_<j>_<i>``. Train one model on each member's features
@@ -43,13 +45,15 @@ class Ensemble(Map):
 
     headline = ("map", "n_members")
 
-    def __init__(self, map: Map, n_members: int = 13, *, random_state: int | None = None) -> None:
+    def __init__(
+        self, map: FeatureMap, n_members: int = 13, *, random_state: int | None = None
+    ) -> None:
         self.map = map
         self.n_members = n_members
         self.random_state = random_state
 
-    def parts(self) -> dict[str, Map]:
-        return {"map": self.map} if isinstance(self.map, Map) else {}
+    def parts(self) -> dict[str, FeatureMap]:
+        return {"map": self.map} if isinstance(self.map, FeatureMap) else {}
 
     @property
     def prefix(self) -> str:  # type: ignore[override]
@@ -60,7 +64,7 @@ class Ensemble(Map):
         return self.n_members * self.map.n_components
 
     @property
-    def first(self) -> Map:
+    def first(self) -> Transformer:
         return self.map.first
 
     def settle(self, seen: Seen) -> None:
@@ -93,7 +97,7 @@ class Ensemble(Map):
         return stages
 
 
-class Chain(Map):
+class Chain(FeatureMap):
     r"""Maps one after another, each reading the features of the one before: one statement.
 
     Choose it to shorten rows before a map whose cost grows with the columns:
@@ -110,13 +114,13 @@ class Chain(Map):
 
     headline = ("maps",)
 
-    def __init__(self, maps: Sequence[Map], *, random_state: int | None = None) -> None:
+    def __init__(self, maps: Sequence[FeatureMap], *, random_state: int | None = None) -> None:
         self.maps = maps
         self.random_state = random_state
 
-    def parts(self) -> dict[str, Map]:
+    def parts(self) -> dict[str, FeatureMap]:
         given = self.maps if isinstance(self.maps, (list, tuple)) else ()
-        return {str(place): one for place, one in enumerate(given) if isinstance(one, Map)}
+        return {str(place): one for place, one in enumerate(given) if isinstance(one, FeatureMap)}
 
     def set_part(self, name: str, value: Any) -> None:
         self.maps = [*self.maps[: int(name)], value, *self.maps[int(name) + 1 :]]
@@ -130,7 +134,7 @@ class Chain(Map):
         return self.maps[-1].n_components
 
     @property
-    def first(self) -> Map:
+    def first(self) -> Transformer:
         return self.maps[0].first
 
     def settle(self, seen: Seen) -> None:
@@ -174,7 +178,12 @@ class Chain(Map):
         return stages
 
 
-def _prepared(one: Map, seen: SeenFeatures) -> list[Stage]:
+def chain(*parts: FeatureMap, random_state: int | None = None) -> Chain:
+    """Maps one after another, as one map: ``chain(PCA(50), KRP(3))``."""
+    return Chain(parts, random_state=random_state)
+
+
+def _prepared(one: FeatureMap, seen: SeenFeatures) -> list[Stage]:
     """What Prepare does for a first map, for one that reads features."""
     d, constant = seen.count, one.constant()
     places = np.arange(d, dtype="i4")

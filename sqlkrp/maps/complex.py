@@ -10,8 +10,9 @@ import numpy as np
 from sqlkrp import pools
 from sqlkrp.errors import ParameterError
 from sqlkrp.maps.automatic import Seen, Taken
-from sqlkrp.maps.base import Map, choose, dot_product, even, kernel_constant, power_of_two, whole
+from sqlkrp.maps.feature_map import FeatureMap
 from sqlkrp.maps.krp import auto_terms, terms_of, whole_or_auto
+from sqlkrp.maps.parameters import choose, dot_product, even, kernel_constant, power_of_two, whole
 from sqlkrp.maps.polynomial import complex_sums, require_factors
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import Array, Butterflies, Scale, SignedSums, Stage
@@ -19,7 +20,7 @@ from sqlkrp.stages import Array, Butterflies, Scale, SignedSums, Stage
 __all__ = ["ComplexKRP"]
 
 
-class ComplexKRP(Map):
+class ComplexKRP(FeatureMap):
     r"""KRP with hyperplanes of +1, -1, +i and -i: less variance, more so in high degrees.
 
     z_l(x) = sum_{i<t} +-prod_{j<g} <x, r_{l,i,j}> with complex hyperplanes r, whose real and

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from sqlkrp import pools
-from sqlkrp.maps.base import Map, choose, even, gamma_or_auto
+from sqlkrp.maps.feature_map import FeatureMap
+from sqlkrp.maps.parameters import choose, even, gamma_or_auto
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import Affine, Array, Butterflies, Elementwise, Scale, Stage, WeightedSums
 
@@ -41,7 +42,7 @@ def _check_paired(k: int, paired: bool) -> None:
         even("n_components", k, "paired features come in twos")
 
 
-class RandomFourier(Map):
+class RandomFourier(FeatureMap):
     r"""Random Fourier features of the Gaussian or the Laplacian kernel.
 
     Component l of a row x is sqrt(2/k) cos(<w_l, x> + b_l), b uniform on [0, 2 pi], and w from
@@ -124,7 +125,7 @@ def _cauchy(rng: np.random.Generator, k: int, d: int, gamma: float) -> Array:
 _SPECTRA = {"rbf": _gaussian, "laplacian": _cauchy}
 
 
-class SORF(Map):
+class SORF(FeatureMap):
     r"""Structured orthogonal random features of the Gaussian kernel: + and -, then a cosine.
 
     As :class:`RandomFourier`, with w the rows of sqrt(2 gamma) sqrt(D) H D1 H D2 H D3, where H is

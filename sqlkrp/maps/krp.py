@@ -11,9 +11,9 @@ import numpy as np
 from sqlkrp import pools
 from sqlkrp.errors import ParameterError
 from sqlkrp.maps.automatic import Seen, Taken
-from sqlkrp.maps.base import (
+from sqlkrp.maps.feature_map import FeatureMap
+from sqlkrp.maps.parameters import (
     LARGEST,
-    Map,
     choose,
     dot_product,
     kernel_constant,
@@ -57,7 +57,7 @@ def whole_or_auto(name: str, value: Any) -> None:
         whole(name, value, at_least=1)
 
 
-class KRP(Map):
+class KRP(FeatureMap):
     r"""Random features of the polynomial kernel, by products of few ternary projections.
 
     Component l of a row x is

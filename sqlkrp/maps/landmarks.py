@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sqlkrp.maps.base import Map, choose, dot_product, whole
+from sqlkrp.maps.feature_map import FeatureMap
+from sqlkrp.maps.parameters import choose, dot_product, whole
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import (
     Affine,
@@ -92,7 +93,7 @@ def _inverse_root(matrix: Array, size: float, dtype: str) -> Array:
     return root
 
 
-class Nystroem(Map):
+class Nystroem(FeatureMap):
     r"""The kernel with k landmark rows, turned so that inner products come out right on these.
 
     f(x) = K(x, S) W^(-1/2), with S the landmarks, k rows of the table drawn without replacement
@@ -153,7 +154,7 @@ class Nystroem(Map):
         return [*stages, WeightedSums(root)]
 
 
-class KGRP(Map):
+class KGRP(FeatureMap):
     r"""Random projections in the kernel's own feature space, from p rows of the table.
 
     f(x) = 1/sqrt(k) K(x, S) W, with S the landmarks, K the kernel centred on them, and column l of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sqlkrp.errors import ParameterError
-from sqlkrp.maps.base import Map
+from sqlkrp.maps.feature_map import FeatureMap
 from sqlkrp.maps.krp import KRP
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import Affine, Array, Stage, SumOfProducts, WeightedSums
@@ -13,7 +13,7 @@ from sqlkrp.stages import Affine, Array, Stage, SumOfProducts, WeightedSums
 __all__ = ["PCA", "RandomProjection"]
 
 
-class RandomProjection(Map):
+class RandomProjection(FeatureMap):
     r"""The plain random projection: sums and differences of columns, and one factor.
 
     Component l of a row x is <x, r_l> / sqrt(k) with hyperplanes r of variance 1, so that
@@ -82,7 +82,7 @@ class RandomProjection(Map):
         )
 
 
-class PCA(Map):
+class PCA(FeatureMap):
     r"""Principal components: (x - mean) on the directions in which the rows vary most.
 
     Component l of a row x is <x - mu, v_l>, v_l being the eigenvector of the covariance with the

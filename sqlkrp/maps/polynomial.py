@@ -9,7 +9,8 @@ import numpy as np
 
 from sqlkrp import pools
 from sqlkrp.errors import ParameterError
-from sqlkrp.maps.base import Map, choose, dot_product, even, kernel_constant, real, whole
+from sqlkrp.maps.feature_map import FeatureMap
+from sqlkrp.maps.parameters import choose, dot_product, even, kernel_constant, real, whole
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import (
     Affine,
@@ -37,7 +38,7 @@ _MOST_MONOMIALS = 20_000
 _HIGHEST_DEGREE = 30
 
 
-class ExplicitRP(Map):
+class ExplicitRP(FeatureMap):
     r"""All monomials of degree g, then a ternary random projection: the baseline.
 
     f(x) = 1/sqrt(k) R phi(x), phi(x) being the d^g products of g columns (each in every order), so
@@ -110,7 +111,7 @@ class ExplicitRP(Map):
         return [monomials, SignedSums(d**g, k, *table), Scale(k, scale)]
 
 
-class PRP(Map):
+class PRP(FeatureMap):
     r"""Degree two by squares of projections, half of them subtracted.
 
     Component l of a row x is (sum_{r <= m/2} u_r^2 - sum_{r > m/2} u_r^2) / sqrt(2 m k), with
@@ -178,7 +179,7 @@ class PRP(Map):
         ]
 
 
-class RandomMaclaurin(Map):
+class RandomMaclaurin(FeatureMap):
     r"""Products of as many signed sums as a term of the kernel's series has factors.
 
     For a kernel sum_n a_n <x, y>^n, component l draws a degree n with probability q_n, about
@@ -361,7 +362,7 @@ def _complex_terms(places: Array) -> tuple[Array, Array]:
     return factors, np.broadcast_to(signs, (len(places), *signs.shape))
 
 
-class TensorSketch(Map):
+class TensorSketch(FeatureMap):
     r"""Count sketches of the columns, convolved: features of the polynomial kernel.
 
     Each of g sketches adds every column, with a sign, to one of k buckets; their circular

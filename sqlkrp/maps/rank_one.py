@@ -7,14 +7,19 @@ import math
 import numpy as np
 
 from sqlkrp import pools
-from sqlkrp.maps.base import Map, choose
+from sqlkrp.errors import ParameterError
+from sqlkrp.maps.feature_map import FeatureMap
+from sqlkrp.maps.parameters import choose
 from sqlkrp.maps.source import Inputs
+from sqlkrp.sql.dialects import dialect as facts_of
+from sqlkrp.sql.names import TableName, number, quote, quote_table
+from sqlkrp.sql.packing import bit_names, signed_by_bits
 from sqlkrp.stages import Array, Elementwise, Scale, Stage, SumOfProducts, WeightedSums
 
 __all__ = ["RankOneProjection", "pack_signs"]
 
 
-class RankOneProjection(Map):
+class RankOneProjection(FeatureMap):
     r"""Differences of two squared projections, and on request only their signs.
 
     B_l(x) = <a_l, x>^2 - <b_l, x>^2 = <a_l - b_l, x> <a_l + b_l, x> with Gaussian a and b.
@@ -77,6 +82,39 @@ class RankOneProjection(Map):
         products = SumOfProducts(2 * m, factors, np.ones((m, 1), dtype="i1"))
         last: Stage = Elementwise(m, "sign") if self.binary else Scale(m, 0.5 / math.sqrt(m))
         return [WeightedSums(weights), products, last]
+
+    def score_sql(
+        self,
+        full: TableName,
+        signs: TableName,
+        *,
+        keys: tuple[str, str],
+        dialect: str = "duckdb",
+    ) -> str:
+        """The SELECT that scores each row of full features against each of packed signs.
+
+        ``full`` is a table of a map's features and ``signs`` one of the same map's with
+        ``binary=True`` and ``output="bits"``, drawn with the same seed; ``keys`` are the columns
+        that name their rows. The score of x and y is pi / (2 sqrt(m)) <f(x), sign B(y)>, which
+        estimates <x, y>^2 / |y|^2. Either table may hold the queries, and the other what is
+        searched.
+        """
+        facts = facts_of(dialect)
+        names, last = self.program.names, self.program.stages[-1]
+        if not isinstance(last, Scale):
+            raise ParameterError("score_sql is of a map with binary=False: its numbers are scored")
+        if not (isinstance(keys, (tuple, list)) and len(keys) == 2):
+            raise ParameterError(f"keys={keys!r} is not allowed: name the two tables' columns")
+        one, other = (quote(key, facts) for key in keys)
+        values = [f"numbers.{quote(name, facts)}" for name in names]
+        bits = [f"bits.{quote(name, facts)}" for name in bit_names(self.prefix, len(names))]
+        scale = number(math.pi / (4 * len(names) * last.constant), "float64", facts)
+        return (
+            f"SELECT\n  numbers.{one} AS full_key,\n  bits.{other} AS signs_key,\n"
+            f"  ({signed_by_bits(values, bits, facts)}) * {scale} AS score\n"
+            f"FROM {quote_table(full, facts)} AS numbers\n"
+            f"CROSS JOIN {quote_table(signs, facts)} AS bits"
+        )
 
 
 def pack_signs(signs: Array) -> Array:

@@ -319,6 +319,12 @@ def _moments(values: NDArray[np.float64]) -> tuple[Any, ...]:
 
 def as_source(data: Any) -> Source:
     """Wrap what a user passes to ``fit``."""
+    # A DuckDB relation aggregates where it is; it is known by its name, so that duckdb is
+    # imported only for those who have it already.
+    if type(data).__name__ == "DuckDBPyRelation":
+        from sqlkrp.engines.duckdb import RelationSource
+
+        return RelationSource(data)
     if hasattr(data, "kinds") and hasattr(data, "statistics"):
         source: Source = data
         return source

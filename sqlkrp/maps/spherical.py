@@ -8,8 +8,9 @@ from functools import cache
 import numpy as np
 
 from sqlkrp import pools
-from sqlkrp.maps.base import Map, real, whole
+from sqlkrp.maps.feature_map import FeatureMap
 from sqlkrp.maps.fourier import cosines
+from sqlkrp.maps.parameters import real, whole
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import Array, Stage, WeightedSums
 
@@ -18,7 +19,7 @@ __all__ = ["SphericalRandomFeatures", "radial_fit"]
 _N_DISTANCES, _N_RADII, _N_NODES = 200, 300, 600
 
 
-class SphericalRandomFeatures(Map):
+class SphericalRandomFeatures(FeatureMap):
     r"""Fourier features of a polynomial kernel between rows of length 1.
 
     On the unit sphere (1 - |x - y|^2 / a^2)^p is the polynomial kernel

@@ -1,83 +1,48 @@
-"""The public maps: a feature map of ``sqlkrp.maps`` that also writes SQL and files."""
+"""What every feature map does once it is fitted: its SQL, its digest and its file."""
 
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
-from sqlkrp import maps
 from sqlkrp.display import html_table
-from sqlkrp.errors import MapFileError, ParameterError
+from sqlkrp.errors import ParameterError
 from sqlkrp.files import write_folder, write_whole
-from sqlkrp.mapfile import digest, dumps, loads
-from sqlkrp.maps.base import match_spelling
+from sqlkrp.mapfile import Content, digest, dumps
+from sqlkrp.maps.automatic import Taken
+from sqlkrp.maps.base import Transformer
+from sqlkrp.maps.columns import match_spelling, name_list
+from sqlkrp.maps.parameters import plain, title_of, whole
 from sqlkrp.sql.dialects import dialect as facts_of
-from sqlkrp.sql.names import TableName, number, quote, quote_table
-from sqlkrp.sql.packing import bit_names, signed_by_bits
+from sqlkrp.sql.names import TableName, quote, quote_table
 from sqlkrp.sql.statement import Preflight, Query, Statement, preflight, write
 from sqlkrp.sql.tables import create_side_table, load_side_table, read_long, side_tables
-from sqlkrp.stages import Scale
 from sqlkrp.version import __version__
 
-__all__ = [
-    "KGRP",
-    "KRP",
-    "MAPS",
-    "MAP_NAMES",
-    "PCA",
-    "PRP",
-    "SORF",
-    "Chain",
-    "ComplexKRP",
-    "Ensemble",
-    "ExplicitRP",
-    "FeatureMap",
-    "Nystroem",
-    "RandomFourier",
-    "RandomMaclaurin",
-    "RandomProjection",
-    "RankOneProjection",
-    "SphericalRandomFeatures",
-    "TensorSketch",
-    "chain",
-    "load",
-]
-
+__all__ = ["FeatureMap", "require_map"]
 
 _OWN_FILES = re.compile(r"load\.sql|[0-9a-f]{12}_\w+\.(csv|parquet)")
 
 SomeFeatureMap = TypeVar("SomeFeatureMap", bound="FeatureMap")
 
 
-class FeatureMap(maps.Map):
-    """A map with its SQL, its digest and its file."""
+class FeatureMap(Transformer):
+    """A feature map: fitted and used as scikit-learn has it, and with its SQL and its file."""
 
     _named_from: Any = None
     """The map that this is with columns spelt in another way."""
 
-    def fit(self: SomeFeatureMap, source: Any, y: Any = None, **options: Any) -> SomeFeatureMap:
-        # A DuckDB relation aggregates where it is; it is known by its name, so that duckdb is
-        # imported only for those who have it already.
-        if type(source).__name__ == "DuckDBPyRelation":
-            from sqlkrp.engines.duckdb import RelationSource
-
-            source = RelationSource(source)
-        return super().fit(source, y, **options)
-
-    fit.__doc__ = maps.Map.fit.__doc__
-
     def _repr_html_(self) -> str:
         if not self.__sklearn_is_fitted__():
-            return html_table(_title(self, self.get_params(deep=False)), {"fitted": False})
+            return html_table(title_of(self, self.get_params(deep=False)), {"fitted": False})
         prepare, names = self.program.prepare, self.program.names
         rows = {
             "features": _ends(names),
@@ -96,6 +61,8 @@ class FeatureMap(maps.Map):
         if getattr(self, "_digest_of", None) is not self.program:
             self._digest, self._digest_of = digest(self.program), self.program
         return self._digest
+
+    # --- SQL ----------------------------------------------------------------------------------
 
     def to_sql(
         self,
@@ -149,7 +116,7 @@ class FeatureMap(maps.Map):
     ) -> Statement:
         """The same with what belongs to it: the form, the columns, and the side tables."""
         facts = facts_of(dialect)
-        kept = tuple(dict.fromkeys(maps.name_list("keep", keep)))
+        kept = tuple(dict.fromkeys(name_list("keep", keep)))
         query = self.query(quote_table(table, facts), kept, form, stage, output, plan)
         if rows is not None and long is None:
             raise ParameterError("a table of rows belongs to (row, feature, value) input")
@@ -170,7 +137,7 @@ class FeatureMap(maps.Map):
     ) -> Preflight:
         """The sizes of the statement and of a table of its rows, against the dialect's limits."""
         facts = facts_of(dialect)
-        kept = tuple(dict.fromkeys(maps.name_list("keep", keep)))
+        kept = tuple(dict.fromkeys(name_list("keep", keep)))
         query = self.query(quote("source_table", facts), kept, form, stage, output, plan)
         return preflight(query, facts)
 
@@ -181,15 +148,16 @@ class FeatureMap(maps.Map):
         out (so the bare projection numbers its hyperplanes anew). It is a map of its own, with its
         own digest.
 
+        >>> from sqlkrp.maps import KRP
         >>> krp = KRP(2, 100, random_state=0).fit(["a", "b", "c"])
         >>> krp.select([3, 7]).get_feature_names_out().tolist()
         ['krp_3', 'krp_7']
         """
         count = len(self.program.names)
         if self._named_from is not None:
-            whole: SomeFeatureMap = self._named_from.select(components)
-            return whole.renamed(self.program.prepare.columns)
-        chosen = sorted({maps.whole("a component", one, at_least=0) for one in components})
+            selected: SomeFeatureMap = self._named_from.select(components)
+            return selected.renamed(self.program.prepare.columns)
+        chosen = sorted({whole("a component", one, at_least=0) for one in components})
         if not chosen or chosen[-1] >= count:
             wrong = chosen[-1] if chosen else "none"
             raise ParameterError(f"component {wrong} is not allowed: name some of 0 to {count - 1}")
@@ -203,7 +171,7 @@ class FeatureMap(maps.Map):
         ``columns`` are the table's names. The SQL of the result reads them; its digest is the
         map's own.
         """
-        names = maps.name_list("columns", columns)
+        names = name_list("columns", columns)
         prepare = self.program.prepare
         spelt = match_spelling(prepare.columns, names)
         other = copy(self)
@@ -246,7 +214,33 @@ class FeatureMap(maps.Map):
     @property
     def title(self) -> str:
         """The map in one line: its headline, and what is not at its default."""
-        return _title(self, self.parameters_)
+        return title_of(self, self.parameters_)
+
+    # --- files --------------------------------------------------------------------------------
+
+    def content(self) -> Content:
+        """What the map's file holds."""
+        program = self.program  # which says what to do before fit
+        return Content(
+            map=type(self).__name__,
+            parameters={name: plain(value) for name, value in self.parameters_.items()},
+            seed=self.seed_,
+            left_out=self.left_out_,
+            label=self.label_,
+            taken={name: asdict(taken) for name, taken in self.taken_.items()},
+            program=program,
+        )
+
+    def restore(self, content: Content) -> None:
+        """Become the fitted map of a file, with whose parameters this one was made."""
+        self.check_common()
+        self.check()
+        self.program_ = content.program
+        self.parameters_ = self.get_params(deep=False)
+        self.seed_ = content.seed
+        self.left_out_ = content.left_out
+        self.label_ = content.label
+        self.taken_ = {name: Taken(**taken) for name, taken in content.taken.items()}
 
     def save(self, path: str | os.PathLike[str], *, replace: bool = True) -> None:
         """Write the map file, whole or not at all; by default in place of one that is there."""
@@ -302,177 +296,8 @@ def _ends(names: Sequence[str]) -> str:
     return f"{len(names):,}: {' ... '.join(dict.fromkeys((names[0], names[-1])))}"
 
 
-def _title(one: maps.Map, parameters: Mapping[str, Any]) -> str:
-    """A map in one line; those that it is made of too."""
-    defaults = one.default_params()
-    given = [
-        f"{name}={_told(value)}"
-        for name, value in parameters.items()
-        if name in one.headline or name not in defaults or value != defaults[name]
-    ]
-    return f"{type(one).__name__}({', '.join(given)})"
-
-
-def _told(value: Any) -> str:
-    if isinstance(value, maps.Map):
-        return _title(value, value.get_params(deep=False))
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_told, value))}]"
-    return repr(value)
-
-
-class KRP(FeatureMap, maps.KRP):  # noqa: D101 - its documentation is the map's
-    __doc__ = maps.KRP.__doc__
-
-
-class RandomProjection(FeatureMap, maps.RandomProjection):  # noqa: D101 - its documentation is the map's
-    __doc__ = maps.RandomProjection.__doc__
-
-
-class ExplicitRP(FeatureMap, maps.ExplicitRP):  # noqa: D101 - its documentation is the map's
-    __doc__ = maps.ExplicitRP.__doc__
-
-
-class PRP(FeatureMap, maps.PRP):  # noqa: D101 - its documentation is the map's
-    __doc__ = maps.PRP.__doc__
-
-
-class KGRP(FeatureMap, maps.KGRP):  # noqa: D101 - its documentation is the map's
-    __doc__ = maps.KGRP.__doc__
-
-
-class Nystroem(FeatureMap, maps.Nystroem):  # noqa: D101 - its documentation is the map's
-    __doc__ = maps.Nystroem.__doc__
-
-
-class RandomFourier(FeatureMap, maps.RandomFourier):  # noqa: D101 - its documentation is the map's
-    __doc__ = maps.RandomFourier.__doc__
-
-
-class SORF(FeatureMap, maps.SORF):  # noqa: D101 - its documentation is the map's
-    __doc__ = maps.SORF.__doc__
-
-
-class SphericalRandomFeatures(FeatureMap, maps.SphericalRandomFeatures):  # noqa: D101 - its documentation is the map's
-    __doc__ = maps.SphericalRandomFeatures.__doc__
-
-
-class RandomMaclaurin(FeatureMap, maps.RandomMaclaurin):  # noqa: D101 - its documentation is the map's
-    __doc__ = maps.RandomMaclaurin.__doc__
-
-
-class TensorSketch(FeatureMap, maps.TensorSketch):  # noqa: D101 - its documentation is the map's
-    __doc__ = maps.TensorSketch.__doc__
-
-
-class RankOneProjection(FeatureMap, maps.RankOneProjection):  # noqa: D101 - its documentation is the map's
-    __doc__ = maps.RankOneProjection.__doc__
-
-    def score_sql(
-        self,
-        full: TableName,
-        signs: TableName,
-        *,
-        keys: tuple[str, str],
-        dialect: str = "duckdb",
-    ) -> str:
-        """The SELECT that scores each row of full features against each of packed signs.
-
-        ``full`` is a table of a map's features and ``signs`` one of the same map's with
-        ``binary=True`` and ``output="bits"``, drawn with the same seed; ``keys`` are the columns
-        that name their rows. The score of x and y is pi / (2 sqrt(m)) <f(x), sign B(y)>, which
-        estimates <x, y>^2 / |y|^2. Either table may hold the queries, and the other what is
-        searched.
-        """
-        facts = facts_of(dialect)
-        names, last = self.program.names, self.program.stages[-1]
-        if not isinstance(last, Scale):
-            raise ParameterError("score_sql is of a map with binary=False: its numbers are scored")
-        if not (isinstance(keys, (tuple, list)) and len(keys) == 2):
-            raise ParameterError(f"keys={keys!r} is not allowed: name the two tables' columns")
-        one, other = (quote(key, facts) for key in keys)
-        values = [f"numbers.{quote(name, facts)}" for name in names]
-        bits = [f"bits.{quote(name, facts)}" for name in bit_names(self.prefix, len(names))]
-        scale = number(math.pi / (4 * len(names) * last.constant), "float64", facts)
-        return (
-            f"SELECT\n  numbers.{one} AS full_key,\n  bits.{other} AS signs_key,\n"
-            f"  ({signed_by_bits(values, bits, facts)}) * {scale} AS score\n"
-            f"FROM {quote_table(full, facts)} AS numbers\n"
-            f"CROSS JOIN {quote_table(signs, facts)} AS bits"
-        )
-
-
-class PCA(FeatureMap, maps.PCA):  # noqa: D101 - its documentation is the map's
-    __doc__ = maps.PCA.__doc__
-
-
-class ComplexKRP(FeatureMap, maps.ComplexKRP):  # noqa: D101 - its documentation is the map's
-    __doc__ = maps.ComplexKRP.__doc__
-
-
-class Ensemble(FeatureMap, maps.Ensemble):  # noqa: D101 - its documentation is the map's
-    __doc__ = maps.Ensemble.__doc__
-
-
-class Chain(FeatureMap, maps.Chain):  # noqa: D101 - its documentation is the map's
-    __doc__ = maps.Chain.__doc__
-
-
-def chain(*parts: maps.Map, random_state: int | None = None) -> Chain:
-    """Maps one after another, as one map: ``chain(PCA(50), KRP(3))``."""
-    return Chain(parts, random_state=random_state)
-
-
-#: Every public map by the name that map files use.
-MAPS: dict[str, type[FeatureMap]] = {
-    one.__name__: one
-    for one in (
-        KRP,
-        RandomProjection,
-        ExplicitRP,
-        PRP,
-        KGRP,
-        Nystroem,
-        RandomFourier,
-        SORF,
-        SphericalRandomFeatures,
-        RandomMaclaurin,
-        TensorSketch,
-        RankOneProjection,
-        PCA,
-        ComplexKRP,
-        Ensemble,
-        Chain,
-    )
-}
-
-
-#: The maps that the command line draws, by the names that it has for them.
-MAP_NAMES: dict[str, type[FeatureMap]] = {
-    "krp": KRP,
-    "complex-krp": ComplexKRP,
-    "random-projection": RandomProjection,
-    "explicit-rp": ExplicitRP,
-    "prp": PRP,
-    "random-maclaurin": RandomMaclaurin,
-    "tensor-sketch": TensorSketch,
-    "rank-one": RankOneProjection,
-    "random-fourier": RandomFourier,
-    "sorf": SORF,
-    "spherical": SphericalRandomFeatures,
-    "nystroem": Nystroem,
-    "kgrp": KGRP,
-    "pca": PCA,
-}
-
-
-def load(path: str | os.PathLike[str]) -> FeatureMap:
-    """Read a map file; an error says what is wrong with one that is damaged or was edited."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, ValueError) as bad:
-        reason = getattr(bad, "strerror", None) or "not text"
-        raise MapFileError(
-            f"cannot read the map {str(path)!r} ({reason}): give a file written by sqlkrp draw"
-        ) from bad
-    return loads(text, MAPS, repr(str(path)))
+def require_map(name: str, value: Any) -> None:
+    """Raise ParameterError unless this is a map; whether it is fitted, it says itself."""
+    if not isinstance(value, FeatureMap):
+        kind = type(value).__name__
+        raise ParameterError(f"{name} is of type {kind}, not a map: give one, such as KRP(2, 100)")

@@ -1,0 +1,188 @@
+"""Names of columns: matched, with near ones where one is missing, and chosen."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlkrp.errors import ColumnError, ParameterError
+from sqlkrp.maps.advice import counted
+from sqlkrp.maps.source import NUMERIC, Source
+from sqlkrp.stages.base import is_unicode
+
+__all__ = [
+    "choose_columns",
+    "label_columns",
+    "match_columns",
+    "match_spelling",
+    "name_list",
+    "near_matches",
+]
+
+# Names that a message suggests.
+_SHOWN_NAMES = 3
+
+
+def name_list(what: str, names: Iterable[str]) -> list[str]:
+    """Column names as a list; one text is an error, not a list of its letters."""
+    if isinstance(names, str):
+        raise ParameterError(f"{what}={names!r} is one text: give a list of column names")
+    return list(names)
+
+
+def match_columns(wanted: Iterable[str], present: Iterable[str], where: str = "the data") -> None:
+    """Raise ColumnError, with near matches, unless every wanted column is present."""
+    present = list(present)
+    known = set(present)
+    missing = [name for name in wanted if name not in known]
+    if missing:
+        near = near_matches(missing[0], present)
+        more = f" (and {counted(len(missing) - 1, 'more column')})" if len(missing) > 1 else ""
+        raise ColumnError(f"column {missing[0]!r}{more} is not in {where}{near}")
+
+
+def match_spelling(wanted: Iterable[str], present: Iterable[str]) -> dict[str, str]:
+    """Each wanted name as it is spelt among those present: exactly, or but for case."""
+    names = list(present)
+    found = {}
+    for name in wanted:
+        same = [one for one in names if one == name]
+        near = same or [one for one in names if one.lower() == name.lower()]
+        if len(near) > 1 and not same:
+            raise ColumnError(f"column {name!r} may be any of {near!r}: name one of them")
+        if not near:
+            match_columns([name], names, where="the columns named")
+        found[name] = near[0]
+    if len(set(found.values())) < len(found):
+        raise ColumnError(f"some of {list(found)!r} are one column of those named: {names!r}")
+    return found
+
+
+def near_matches(name: str, present: Iterable[str]) -> str:
+    """The end of an error message: what may have been meant."""
+    names = [str(one) for one in present]
+    folded = [one for one in names if one.lower() == name.lower()]
+    same_numbers = [one for one in names if _numbers(one) == _numbers(name)]
+    letters, numbers = _nearest(name, names)
+    near = folded or letters or difflib.get_close_matches(name, same_numbers, n=_SHOWN_NAMES)
+    if near:
+        return ": did you mean " + " or ".join(repr(one) for one in near) + "?"
+    if numbers:
+        return ": the nearest are " + ", ".join(repr(one) for one in numbers)
+    shown = ", ".join(repr(one) for one in names[:8]) + (", ..." if len(names) > 8 else "")
+    return f": there are {shown or 'none'}"
+
+
+def _nearest(name: str, present: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The names that differ from this one at one place only, and least: in letters, in numbers.
+
+    At least half of a name must be the same; two letters that are exchanged are as one. A name with
+    another number is another column, and none misspelt: of these the nearest differ as far back as
+    possible, and by the least.
+
+    >>> _nearest("pixel_0_3", ["pixel_7_3", "pixel_0_9", "pixel_0_4", "px_0_3"])
+    (['px_0_3'], ['pixel_0_4', 'pixel_0_9'])
+    """
+    found: dict[bool, list[tuple[tuple[int, int], int, str]]] = {False: [], True: []}
+    for other in present:
+        start, ours, its = _difference(name.lower(), other.lower())
+        stretch = max(len(ours), len(its)) - (len(ours) == 2 and ours == its[::-1])
+        if 2 * stretch > max(len(name), len(other)):
+            continue
+        if not _numbers(ours + its):
+            found[False].append(((stretch, 0), 0, other))
+        elif (ours + its).isdecimal():
+            pairs = zip(_numbers(name), _numbers(other), strict=False)
+            # Of very long numbers, which Python would not read, the end.
+            apart = sum(abs(int(one[-18:]) - int(two[-18:])) for one, two in pairs)
+            found[True].append(((stretch, -start), apart, other))
+    letters, numbers = (
+        [other for how, _, other in sorted(near) if how == min(near)[0]][:_SHOWN_NAMES]
+        for near in found.values()
+    )
+    return letters, numbers
+
+
+def _difference(one: str, other: str) -> tuple[int, str, str]:
+    """Where two names begin to differ, and what stands there before they agree to the end."""
+    start = _agreement(one, other)
+    one, other = one[start:], other[start:]
+    end = _agreement(one[::-1], other[::-1])
+    return start, one[: len(one) - end], other[: len(other) - end]
+
+
+def _agreement(one: str, other: str) -> int:
+    """How many characters two texts have in common at their beginning."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _numbers(name: str) -> list[str]:
+    return re.findall(r"\d+", name)
+
+
+def label_columns(label: Any, source: Source, include: Sequence[str] | None) -> list[str]:
+    """The label as a column that is no feature; of sparse rows it is in another table."""
+    if label is None:
+        return []
+    if not isinstance(label, str):
+        raise ParameterError(f"label={label!r} is not allowed: name one column")
+    if label in (include or ()):
+        raise ColumnError(f"column {label!r} is both included and the label: choose one")
+    if not source.is_sparse:
+        return [label]
+    if label in source.kinds:
+        raise ColumnError(f"label {label!r} is a feature of the sparse rows: exclude it there")
+    return []
+
+
+def choose_columns(
+    source: Source,
+    include: Sequence[str] | None,
+    exclude: Sequence[str],
+    keep: Sequence[str],
+) -> tuple[list[str], dict[str, str]]:
+    """The columns that a map reads, and why each of the others is left out."""
+    kinds = source.kinds
+    match_columns([*exclude, *keep], kinds)
+    # A feature of sparse input may have an empty name, which no column could have.
+    usable = {name for name, kind in kinds.items() if kind in NUMERIC and name}
+    if include is not None:
+        columns = list(dict.fromkeys(include))
+        match_columns(columns, kinds)
+        unusable = [name for name in columns if name not in usable]
+        if unusable:
+            raise ColumnError(
+                f"column {unusable[0]!r} is of type {kinds[unusable[0]]}: "
+                "features are numbers or booleans; cast it in a view, or do not include it"
+            )
+        both = [name for name in columns if name in exclude]
+        if both:
+            raise ColumnError(f"column {both[0]!r} is both included and excluded: choose one")
+    else:
+        usable -= {*exclude, *keep, *source.keys}
+        columns = [name for name in kinds if name in usable]
+    if not columns:
+        raise ColumnError(
+            "no numeric column is left to project: there must be at least one column of a numeric "
+            "or boolean type that is neither excluded nor kept"
+        )
+    unwritten = [name for name in columns if not is_unicode(name)]
+    if unwritten:
+        raise ColumnError(
+            f"column name {unwritten[0]!r} holds a character that is no text: rename it"
+        )
+    chosen = {*columns, *exclude, *keep}
+    return columns, {
+        name: _why_left_out(name, kind, source)
+        for name, kind in kinds.items()
+        if name not in chosen and (name not in usable or include is None)
+    }
+
+
+def _why_left_out(name: str, kind: str, source: Source) -> str:
+    if not name:
+        return "a name that is empty"
+    return "a key" if name in source.keys and kind in NUMERIC else kind
