@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from sqlkrp.display import Shown
 from sqlkrp.engines.checks import check_columns, check_values
@@ -21,42 +21,21 @@ from sqlkrp.engines.session import Session, TableOrFile
 from sqlkrp.errors import LimitError, ParameterError, TargetExistsError
 from sqlkrp.files import require_other_file
 from sqlkrp.maps.columns import name_list
-from sqlkrp.maps.feature_map import require_map
+from sqlkrp.maps.feature_map import FeatureMap, require_map
 from sqlkrp.maps.parameters import real, whole
 from sqlkrp.maps.source import BOOLEAN, Source
 from sqlkrp.sql.names import TableName
 from sqlkrp.sql.preflight import require
 from sqlkrp.sql.statement import Query, Statement, draft, features_table, write
-from sqlkrp.stages import Array, Program
+from sqlkrp.stages import Array
 from sqlkrp.verification import Verification, compare
 
-__all__ = ["Database", "Fitted", "Run"]
+__all__ = ["Database", "Run"]
 
 
 # In the names of temporary tables: one that could not be dropped, or that a relation still needs,
 # is not in the way of the next use of the same map.
 _uses = itertools.count(1)
-
-
-class Fitted(Protocol):
-    """What a database needs of a fitted map."""
-
-    @property
-    def program(self) -> Program:
-        """Its row program."""
-
-    @property
-    def digest_(self) -> str:
-        """The digest of its content."""
-
-    @property
-    def label_(self) -> str | None:
-        """The column that its features are to predict, which is kept where it is there."""
-
-    def query(
-        self, relation: str, keep: tuple[str, ...], form: str, stage: str, output: str, plan: str
-    ) -> Query:
-        """A statement to write over a relation that is SQL already."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,7 +84,7 @@ class Database(Shown):
 
     def create(
         self,
-        fitted: Fitted,
+        fitted: FeatureMap,
         table: TableOrFile,
         into: TableName,
         *,
@@ -145,7 +124,7 @@ class Database(Shown):
 
     def export(
         self,
-        fitted: Fitted,
+        fitted: FeatureMap,
         table: TableOrFile,
         path: str | Path,
         *,
@@ -178,7 +157,7 @@ class Database(Shown):
 
     def relation(
         self,
-        fitted: Fitted,
+        fitted: FeatureMap,
         table: TableOrFile,
         *,
         keep: Iterable[str] = (),
@@ -209,7 +188,7 @@ class Database(Shown):
 
     def verify(
         self,
-        fitted: Fitted,
+        fitted: FeatureMap,
         table: TableOrFile,
         *,
         sample: int = 1000,
@@ -261,7 +240,7 @@ class Database(Shown):
 
     def _query(
         self,
-        fitted: Fitted,
+        fitted: FeatureMap,
         table: TableOrFile,
         keep: Iterable[str],
         form: str,
