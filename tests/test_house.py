@@ -23,8 +23,8 @@ ORDER = [
     "maps", "verification", "engines", "report", "keeping", "options", "arguments", "cli",
     "__main__",
 ]  # fmt: skip
-# A map takes a DuckDB relation, and DuckDB writes its side tables to files.
-LATE = {("maps", "engines")}
+# When it is called, a map takes a DuckDB relation, and has DuckDB write its side tables to files.
+LATE = {("maps/source.py", "engines"), ("maps/feature_map.py", "engines")}
 
 
 def imports():
@@ -42,7 +42,7 @@ def test_imports_go_one_way():
     for path, room, other, indent in imports():
         if room == "__init__" or room == other:
             continue
-        if indent and (room, other) in LATE:
+        if indent and (path.relative_to(PACKAGE).as_posix(), other) in LATE:
             continue
         assert ORDER.index(other) < ORDER.index(room), f"{path.name}: {room} imports {other}"
 
