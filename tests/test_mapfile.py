@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -239,7 +240,7 @@ def test_maps_are_the_same_but_for_the_last_bits_of_statistics(pool, scaling):
         return paper_krp(2, 5, **options).fit(data).content()
 
     assert same_map(drawn(), drawn())
-    assert not same_map(drawn().fit(frame, label="c0"), drawn().fit(frame, exclude=["c0"]))
+    assert not same_map(replace(drawn(), label="y"), drawn())
     assert same_map(drawn(gamma=2), drawn(gamma=2.0))
     assert same_map(drawn(frame * (1 + 1e-9)), drawn())
     assert same_map(drawn(frame * (1 + 1e-4)), drawn()) == (scaling is None)
