@@ -697,14 +697,14 @@ def test_numbers_may_be_auto_and_none_is_none(run_cli):
     run_cli("draw", DIGITS, "-o", "m.json", "--map", "spherical", "--scaling", "none")
 
 
-def test_commands_and_options_are_in_the_readme():
-    readme = (DIGITS.parents[1] / "README.md").read_text()
+def test_commands_and_options_are_in_the_reference():
+    page = (DIGITS.parents[1] / "docs" / "cli.md").read_text()
     choices = parser(COMMANDS)._subparsers._group_actions[0].choices
     assert sorted(choices) == sorted(COMMANDS)
     for name, one in choices.items():
-        assert f"sqlkrp {name}" in readme
+        assert f"sqlkrp {name}" in page
         for option in one._option_string_actions:
-            assert option in readme or option in ("-h", "--help", "-q", "-o"), (name, option)
+            assert option in page or option in ("-h", "--help", "-q", "-o"), (name, option)
 
 
 def test_nothing_is_drawn_on_a_pipe(run_cli):

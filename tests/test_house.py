@@ -6,6 +6,7 @@ import importlib
 import os
 import pkgutil
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -127,6 +128,13 @@ def same_words(found, shown):
     if shown.rstrip().endswith("..."):
         return plain(found).startswith(plain(shown.rstrip()[:-3]).rstrip())
     return plain(found) == plain(shown)
+
+
+def test_reference_pages_are_what_the_declarations_say():
+    """After a change of options or parameters: python docs/generate.py."""
+    code = runpy.run_path(str(ROOT / "docs" / "generate.py"))
+    for name, text in code["pages"]().items():
+        assert (ROOT / "docs" / name).read_text() == text, name
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)

@@ -1,0 +1,214 @@
+"""Write the two reference pages from the declarations that they describe.
+
+    python docs/generate.py
+
+``cli.md`` comes from the command line's parser and the options of maps, ``parameters.md`` from the
+constructors of maps and their documentation. A test compares the pages with what this makes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+from sqlkrp.api import MAP_NAMES, MAPS, FeatureMap
+from sqlkrp.arguments import parser
+from sqlkrp.cli import COMMANDS
+from sqlkrp.options import MAP_OPTIONS, MapOption, spelt
+
+FOLDER = Path(__file__).parent
+NOTE = "<!-- Written by python docs/generate.py. Edit the declarations, not this page. -->"
+
+CLI_HEAD = """
+# Commands and options
+
+`sqlkrp COMMAND --help` prints the options of a command, `sqlkrp maps NAME` those of a map.
+
+- **SOURCE** is a `.csv`, `.csv.gz`, `.tsv` or `.parquet` file, a glob of them, or a database with
+  `--table`.
+- **DB** is a database: a DuckDB file (`.duckdb`, `.ddb`, `.db`), a SQLite file (`.sqlite`,
+  `.sqlite3`, or any that is one), or `postgresql://...`.
+- **DEST** is `.csv`, `.csv.gz`, `-` for CSV on standard output, or from DuckDB `.parquet`.
+- **NAME** of a column is one name, matched exactly. An option that may be repeated takes one
+  name each time.
+
+A file of features that exists needs `--force`. `featurize --force` also replaces the map beside it.
+A map that you named (`--map-file`, `draw -o`) may be what a model was trained with. It stays unless
+it is equal, or `--replace-map` is given.
+
+An error is one line, and exit code 2. `verify` and `inspect` have exit code 1 where they find
+something: a difference, no rows at all, or a statement over a limit. Every command has `--help`
+(`-h`), and `--quiet` (`-q`), which prints nothing but errors.
+
+In Python an option has the same name with underscores, but for these: `--to` is the target of
+`Database.export`, `--force` is `replace=True`, `--components-only` is `FeatureMap.select`,
+`--memory-limit` and `--threads` are of `sqlkrp.connect`, `--map` is the class, `--ensemble` is
+`Ensemble`, and `--seed` is `random_state`, whose default in Python is None: another draw each time.
+The names of the [options of maps](#options-of-maps) are said with each.
+"""
+
+PARAMETERS_HEAD = """
+# Parameters of every map
+
+Each entry has the name in Python, its default, and its option on the command line. What the maps
+are for, and how to choose one, is in [maps.md](maps.md). `python -m pydoc sqlkrp.KRP` prints the
+text of one map in a terminal.
+"""
+
+
+def main() -> None:
+    """Write the pages."""
+    for name, text in pages().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+
+
+def pages() -> dict[str, str]:
+    """The generated pages, by file name."""
+    return {"cli.md": cli(), "parameters.md": parameters()}
+
+
+# --- commands -----------------------------------------------------------------------------------
+
+
+def cli() -> str:
+    """The reference of commands and options."""
+    parts = [NOTE, CLI_HEAD.strip()]
+    for name, one in _commands().items():
+        parts += [f"## sqlkrp {name}", plain(str(one.description)), _command(one)]
+    parts += ["## Options of maps", _map_options()]
+    return "\n\n".join(parts) + "\n"
+
+
+def _commands() -> dict[str, argparse.ArgumentParser]:
+    whole = parser(COMMANDS)
+    (commands,) = (one for one in whole._actions if isinstance(one, argparse._SubParsersAction))
+    return dict(commands.choices)
+
+
+def _command(one: argparse.ArgumentParser) -> str:
+    example = str(one.epilog).removeprefix("example: ")
+    parts = [f"```text\n{one.usage}\n```", f"```sh\n{example}\n```"]
+    for group in one._action_groups:
+        shown = [action for action in group._group_actions if _is_shown(action)]
+        if shown:
+            parts.append(f"**{group.title}**")
+            parts.append("\n".join(map(_option, shown)))
+        if any(action.dest == "kind" and action.option_strings for action in shown):
+            parts.append("Also the [options of maps](#options-of-maps).")
+    return "\n\n".join(parts)
+
+
+def _is_shown(action: argparse.Action) -> bool:
+    """Whether it is one of the command's own options; those of maps have a section of theirs."""
+    of_every_command = action.dest in ("help", "quiet")
+    of_maps = action.dest.removeprefix("map_") in {one.parameter for one in MAP_OPTIONS.values()}
+    return not (of_every_command or of_maps or action.help == argparse.SUPPRESS)
+
+
+def _option(action: argparse.Action) -> str:
+    value = "" if action.nargs == 0 else f" {action.metavar}"
+    names = ", ".join(f"`{name}{value}`" for name in action.option_strings)
+    return f"- {names or f'`{action.metavar}`'}: {plain(str(action.help))}"
+
+
+def _map_options() -> str:
+    lines = [
+        "Of `sqlkrp featurize` and `sqlkrp draw`, with the parameter that each one is in Python "
+        "and its default.",
+        "\n".join(_map_option(name, option) for name, option in MAP_OPTIONS.items()),
+    ]
+    return "\n\n".join(lines)
+
+
+def _map_option(name: str, option: MapOption) -> str:
+    defaults = {
+        kind: spelt(one.default_params()[option.parameter])
+        for kind, one in MAP_NAMES.items()
+        if option.parameter in one.parameter_names()
+    }
+    value = f" {option.reads['metavar']}" if "metavar" in option.reads else ""
+    of = "" if len(defaults) == len(MAP_NAMES) else f" Of {', '.join(defaults)}."
+    return (
+        f"- `--{name}{value}` (`{option.parameter}`): {plain(option.help)}.{of} "
+        f"Default: {_by_map(defaults)}."
+    )
+
+
+def _by_map(defaults: dict[str, str]) -> str:
+    """One default where all maps have the same; else each one, and the maps that have it."""
+    maps_of: dict[str, list[str]] = {}
+    for kind, default in defaults.items():
+        maps_of.setdefault(default, []).append(kind)
+    if len(maps_of) == 1:
+        return f"`{next(iter(maps_of))}`"
+    return "; ".join(f"`{default}` ({', '.join(kinds)})" for default, kinds in maps_of.items())
+
+
+# --- parameters ---------------------------------------------------------------------------------
+
+
+def parameters() -> str:
+    """The reference of the maps' parameters."""
+    names = {one: kind for kind, one in MAP_NAMES.items()}
+    parts = [NOTE, PARAMETERS_HEAD.strip()]
+    ordered = [*MAP_NAMES.values(), *(one for one in MAPS.values() if one not in names)]
+    for one in ordered:
+        about, meanings, after = documentation(one)
+        command = f"`--map {names[one]}`\n\n" if one in names else ""
+        parts += [f"## {one.__name__}", command + _text(about)]
+        parts.append("\n".join(_parameter(one, name, meanings) for name in one.parameter_names()))
+        parts.append(_text(after))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def documentation(one: type[FeatureMap]) -> tuple[str, dict[str, str], str]:
+    """A map's documentation: what it is, what each parameter means, and its references."""
+    text = inspect.cleandoc(one.__doc__ or "").partition(">>>")[0].strip()
+    about, _, rest = text.partition("\n\nParameters\n----------\n")
+    declared, _, after = rest.partition("\n\n")
+    meanings = {}
+    for entry in re.split(r"\n(?=\S)", declared):
+        names, _, meaning = entry.partition(" : ")
+        meanings |= dict.fromkeys(names.split(", "), " ".join(meaning.split()))
+    return about, meanings, after
+
+
+def _parameter(one: type[FeatureMap], name: str, meanings: dict[str, str]) -> str:
+    defaults = one.default_params()
+    default = f" = `{_written(defaults[name])}`" if name in defaults else ""
+    options = [f"`--{option}`" for option, of in MAP_OPTIONS.items() if of.parameter == name]
+    options = options if one in MAP_NAMES.values() else []
+    if name == "random_state":
+        options = ["`--seed`"]
+    told = f" ({', '.join(options)})" if options else ""
+    return f"- **`{name}`**{default}{told}: {plain(meanings[name])}"
+
+
+def _written(value: Any) -> str:
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+# --- text ---------------------------------------------------------------------------------------
+
+
+def _text(text: str) -> str:
+    """Paragraphs as Markdown; what is indented stays as it is written."""
+    blocks = text.split("\n\n")
+    return "\n\n".join(block if block.startswith("    ") else plain(block) for block in blocks)
+
+
+def plain(text: str) -> str:
+    """A text of documentation or help as Markdown: its code, its links, its signs."""
+    text = re.sub(r":class:`(\w+)`", r"[\1](#\1)", text)
+    text = re.sub(r":\w+:`(\w+)`", r"``\1``", text)
+    parts = re.split(r"``(.+?)``", text)
+    parts[::2] = [re.sub(r"<(?=\S)", r"\\<", part) for part in parts[::2]]
+    parts[1::2] = [f"`{part}`" for part in parts[1::2]]
+    return re.sub(r"\(#(\w+)\)", lambda link: link[0].lower(), "".join(parts))
+
+
+if __name__ == "__main__":
+    main()
