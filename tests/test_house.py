@@ -1,19 +1,26 @@
 """The architecture's rules, and what the documents promise."""
 
 import ast
+import contextlib
 import doctest
 import importlib
 import os
 import pkgutil
 import re
 import runpy
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import pytest
+from support import dyadic, store
 
 import sqlkrp
+from sqlkrp.api import MAP_NAMES, MAPS
+from sqlkrp.arguments import parser
+from sqlkrp.cli import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "sqlkrp"
@@ -91,31 +98,92 @@ def test_templates_are_all_used():
         assert f'"{path.stem}"' in sources, path.name
 
 
-def readme_blocks(language):
-    readme = (ROOT / "README.md").read_text()
-    return re.findall(rf"^```{language}\n(.*?)^```", readme, re.DOTALL | re.MULTILINE)
+# --- README and docs/ ----------------------------------------------------------------------------
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+#: Parts of a command that are not run here, and where they are.
+NOT_RUN = {
+    "pip install": "needs the network; .ci/run runs the README's",
+    "pytest": "is what runs this; .ci/run runs it from a clean clone",
+}
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 
-def test_the_readme_s_python_runs_twice_in_a_row(tmp_path):
+def blocks(page, language=r"\w*"):
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+
+
+def prose(page):
+    """A page without its blocks of code."""
+    return re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture
+def desk(tmp_path):
+    """A folder with the files that the pages' commands read; it runs a command there."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    for block in readme_blocks("python") * 2:
-        subprocess.run([sys.executable, "-c", block], check=True, cwd=tmp_path)
+    (tmp_path / "digits.csv").symlink_to(ROOT / "examples" / "digits.csv")
+    frame = dyadic(50, 6).assign(id=range(50))
+    with duckdb.connect(str(tmp_path / "warehouse.duckdb")) as warehouse:
+        store(warehouse, frame, "sales")
+        warehouse.execute("ALTER TABLE sales ADD PRIMARY KEY (id)")
+    with contextlib.closing(sqlite3.connect(tmp_path / "notes.sqlite")) as notes:
+        frame.to_sql("notes", notes, index=False)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
-
-def test_the_readme_s_tour_prints_what_it_says(tmp_path):
-    """Run the console blocks line by line, and compare what they print with what they show."""
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
-    (console,) = (block for block in readme_blocks("console") if "sqlkrp inspect" in block)
-    steps = re.split(r"^\$ ", console, flags=re.MULTILINE)[1:]
-    assert len(steps) >= 5
-    for step in steps:
-        command, _, shown = step.partition("\n")
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    def run(*command):
         done = subprocess.run(
-            ["bash", "-c", command], capture_output=True, text=True, cwd=tmp_path, check=True,
-            env={**os.environ, "PATH": path},
-        )  # fmt: skip
-        assert same_words(done.stdout, shown), (command, done.stdout, shown)
+            command, capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "PATH": path}
+        )
+        assert done.returncode == 0, (command, done.stderr)
+        return done.stdout
+
+    return run
+
+
+@every_page
+def test_all_code_of_a_page_is_of_a_kind_that_is_run(page):
+    kinds = set(re.findall(r"^```(.*)\n(?:.*\n)*?^```$", page.read_text(), re.MULTILINE))
+    usages = {"text"} if page.name == "cli.md" else set()
+    assert kinds <= {"sh", "console", "python"} | usages
+
+
+@every_page
+def test_the_python_of_a_page_runs_twice_in_a_row(page, desk):
+    for block in blocks(page, "python") * 2:
+        desk(sys.executable, "-c", block)
+
+
+@every_page
+def test_the_commands_of_a_page_run(page, desk, request):
+    for block in blocks(page, "sh"):
+        for part in re.split(r" && |\n", block.strip()):
+            if part.startswith(tuple(NOT_RUN)):
+                continue
+            if "postgresql://" in part:
+                url = request.getfixturevalue("postgres_with_sales")
+                part = part.replace("postgresql://me@warehouse/shop", f"'{url}'")
+                assert "me@" not in part
+            desk("bash", "-c", part)
+
+
+@pytest.fixture
+def postgres_with_sales(postgres_url, postgres):
+    columns = ", ".join(f"c{i} double precision" for i in range(6))
+    postgres.execute(f"CREATE TABLE sales (id int PRIMARY KEY, {columns})")
+    values = "i, i / 8.0, i % 5, i % 7, i % 3, -i / 4.0, i % 11"
+    postgres.execute(f"INSERT INTO sales SELECT {values} FROM generate_series(1, 50) AS i")
+    return postgres_url
+
+
+@every_page
+def test_the_console_of_a_page_prints_what_it_says(page, desk):
+    """Run the console blocks line by line, and compare what they print with what they show."""
+    for block in blocks(page, "console"):
+        for step in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, shown = step.partition("\n")
+            found = desk("bash", "-c", command)
+            assert same_words(found, shown), (command, found, shown)
 
 
 def same_words(found, shown):
@@ -125,9 +193,65 @@ def same_words(found, shown):
         text = re.sub(r"^(seconds +).*$", r"\1-", text, flags=re.MULTILINE)
         return re.sub(r"\d(\.\d+)?e-\d+", "-", text).rstrip()
 
-    if shown.rstrip().endswith("..."):
-        return plain(found).startswith(plain(shown.rstrip()[:-3]).rstrip())
     return plain(found) == plain(shown)
+
+
+@every_page
+def test_commands_that_a_page_names_exist(page):
+    """Those in the middle of a sentence, which are patterns and cannot be run."""
+    (commands,) = (
+        one.choices for one in parser(COMMANDS)._actions if isinstance(one.choices, dict)
+    )
+    options = {name for one in commands.values() for name in one._option_string_actions}
+    for code in re.findall(r"`([^`]+)`", prose(page)):
+        code = " ".join(code.split())
+        if named := re.match(r"sqlkrp (\w+)", code):
+            assert named[1] in commands or named[1] == "COMMAND", code
+        if re.match(r"sqlkrp |--", code) and code != "--quick":  # which is of the benchmarks
+            assert set(re.findall(r"--[\w-]+", code)) <= options, code
+        if module := re.match(r"python -m (benchmarks[.\w]*)", code):
+            path = ROOT / module[1].replace(".", "/")
+            assert path.with_suffix(".py").is_file() or (path / "__main__.py").is_file(), code
+        if script := re.match(r"python (\w+/\w+\.py)", code):
+            assert (ROOT / script[1]).is_file(), code
+        if name := re.match(r"python -m pydoc sqlkrp\.(\w+)$", code):
+            assert hasattr(sqlkrp, name[1]), code
+
+
+@every_page
+def test_links_of_a_page_lead_somewhere(page):
+    text = prose(page)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'src="([^"]+)"', text):
+        path, _, heading = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), link
+        assert not heading or heading in headings(target), link
+
+
+def headings(page):
+    """The anchors of a page's headings, as GitHub makes them."""
+    found = re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
+def test_every_map_is_on_the_pages_that_tell_which_to_choose():
+    readme = (ROOT / "README.md").read_text()
+    page = (ROOT / "docs" / "maps.md").read_text()
+    for name in MAPS:
+        assert f"`{'chain' if name == 'Chain' else name}`" in readme, name
+        assert f"(parameters.md#{name.lower()})" in page, name
+    for name in MAP_NAMES:
+        assert f"`--map {name}`" in page, name
+
+
+def test_the_readme_is_one_page():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 150
+
+
+def test_the_readme_s_two_commands_are_what_ci_runs():
+    commands = [block.strip() for block in blocks(ROOT / "README.md", "sh")]
+    assert len(commands) == 2
+    assert set(commands) <= set((ROOT / ".ci" / "run").read_text().splitlines())
 
 
 def test_reference_pages_are_what_the_declarations_say():
@@ -142,18 +266,41 @@ def test_examples_run(path, tmp_path):
     subprocess.run([sys.executable, str(path)], check=True, cwd=tmp_path)
 
 
-def test_the_readme_s_table_of_dialects_is_what_its_command_prints():
+def test_the_table_of_dialects_is_what_its_command_prints():
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.dialects"],
         capture_output=True, text=True, check=True, cwd=ROOT,
     )  # fmt: skip
-    assert done.stdout in (ROOT / "README.md").read_text()
+    assert done.stdout in (ROOT / "docs" / "dialects.md").read_text()
+
+
+RESULTS = ROOT / "benchmarks" / "results" / "results.md"
+
+
+def test_measured_tables_of_duckdb_are_the_benchmark_s_output():
+    measured = (ROOT / "docs" / "measured.md").read_text()
+    section = measured.partition("\n## DuckDB\n")[2].partition("\n## Postgres\n")[0]
+    tables = re.findall(r"(?:^\|.*\n)+", section, re.MULTILINE)
+    results = RESULTS.read_text()
+    assert len(tables) == 7
+    assert all(table in results for table in tables)
 
 
 def test_the_readme_s_performance_is_the_benchmark_s_output():
     readme = (ROOT / "README.md").read_text()
-    section = readme.partition("## Performance")[2].partition("\n## ")[0]
-    tables = re.findall(r"(?:^\|.*\n)+", section, re.MULTILINE)
-    results = (ROOT / "benchmarks" / "results" / "results.md").read_text()
-    assert len(tables) >= 5
-    assert all(table in results for table in tables)
+    section = readme.partition("\n## How fast\n")[2].partition("\n## ")[0]
+    (shown,) = re.findall(r"(?:^\|.*\n)+", section, re.MULTILINE)
+    measured = re.findall(r"(?:^\|.*\n)+", RESULTS.read_text(), re.MULTILINE)[0]
+    known = {row["way"]: row for row in rows_of(measured)}
+    rows = rows_of(shown)
+    assert len(rows) == 4
+    assert all(row.items() <= known[row["way"]].items() for row in rows)
+    assert RESULTS.read_text().partition("sqlkrp at ")[2][:7] in section
+
+
+def rows_of(table):
+    """A Markdown table's rows, by the names of its columns."""
+    head, _, *rows = (
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()
+    )
+    return [dict(zip(head, row, strict=True)) for row in rows]
