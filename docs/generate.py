@@ -14,9 +14,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from sqlkrp.api import MAP_NAMES, MAPS, FeatureMap
 from sqlkrp.arguments import parser
 from sqlkrp.cli import COMMANDS
+from sqlkrp.maps import CLASSES, MAPS, FeatureMap
 from sqlkrp.options import MAP_OPTIONS, MapOption, spelt
 
 FOLDER = Path(__file__).parent
@@ -126,11 +126,11 @@ def _map_options() -> str:
 def _map_option(name: str, option: MapOption) -> str:
     defaults = {
         kind: spelt(one.default_params()[option.parameter])
-        for kind, one in MAP_NAMES.items()
+        for kind, one in MAPS.items()
         if option.parameter in one.parameter_names()
     }
     value = f" {option.reads['metavar']}" if "metavar" in option.reads else ""
-    of = "" if len(defaults) == len(MAP_NAMES) else f" Of {', '.join(defaults)}."
+    of = "" if len(defaults) == len(MAPS) else f" Of {', '.join(defaults)}."
     return (
         f"- `--{name}{value}` (`{option.parameter}`): {plain(option.help)}.{of} "
         f"Default: {_by_map(defaults)}."
@@ -152,9 +152,9 @@ def _by_map(defaults: dict[str, str]) -> str:
 
 def parameters() -> str:
     """The reference of the maps' parameters."""
-    names = {one: kind for kind, one in MAP_NAMES.items()}
+    names = {one: kind for kind, one in MAPS.items()}
     parts = [NOTE, PARAMETERS_HEAD.strip()]
-    ordered = [*MAP_NAMES.values(), *(one for one in MAPS.values() if one not in names)]
+    ordered = [*MAPS.values(), *(one for one in CLASSES.values() if one not in names)]
     for one in ordered:
         about, meanings, after = documentation(one)
         command = f"`--map {names[one]}`\n\n" if one in names else ""
@@ -180,7 +180,7 @@ def _parameter(one: type[FeatureMap], name: str, meanings: dict[str, str]) -> st
     defaults = one.default_params()
     default = f" = `{_written(defaults[name])}`" if name in defaults else ""
     options = [f"`--{option}`" for option, of in MAP_OPTIONS.items() if of.parameter == name]
-    options = options if one in MAP_NAMES.values() else []
+    options = options if one in MAPS.values() else []
     if name == "random_state":
         options = ["`--seed`"]
     told = f" ({', '.join(options)})" if options else ""
