@@ -112,11 +112,11 @@ class Transformer(Parameters):
         """Draw the map for the columns of ``source``.
 
         Where there are rows, each column's statistics are read, by aggregates, unless no parameter
-        asks for them (``scaling``, ``clip`` and ``gamma`` are ``"auto"``, and ask). The ``label``,
-        the columns in ``exclude`` and ``keep``, and those that the database knows as keys are no
-        features, unless ``include`` names them; with ``include`` only those it names are. Columns
-        that are not numbers are left out (``left_out_`` says why). The label is kept beside the
-        features that a database makes.
+        asks for them (``scaling``, ``clip`` and ``gamma`` are ``"auto"``, and ask). The ``label``
+        and the columns in ``exclude`` are no features. Those in ``keep``, and those that the
+        database knows as keys, are none unless ``include`` names them; with ``include`` only those
+        it names are. Columns that are not numbers are left out (``left_out_`` says why). The label
+        is kept beside the features that a database makes.
         """
         self.check_common()
         self.check()
