@@ -299,6 +299,11 @@ def test_a_seed_draws_the_same_map_for_ever(pool):
     assert drawn.hexdigest() == GOLDEN[pool]
 
 
+def test_the_defaults_draw_the_same_map_for_ever():
+    krp = sqlkrp.KRP(3, 20, random_state=2018).fit([f"c{i}" for i in range(50)])
+    assert krp.digest_ == "7913645d02aaa42d2cf8d152d8dccde5180a2c07eba27617f98397f11c2ab010"
+
+
 def test_the_draw_does_not_depend_on_the_process():
     code = "import sqlkrp; print(sqlkrp.KRP(2, 9, random_state=5).fit(['a', 'b', 'c']).digest_)"
     found = {

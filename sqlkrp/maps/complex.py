@@ -9,10 +9,8 @@ import numpy as np
 
 from sqlkrp import pools
 from sqlkrp.errors import ParameterError
-from sqlkrp.maps.automatic import Seen, Taken
-from sqlkrp.maps.feature_map import FeatureMap
-from sqlkrp.maps.krp import auto_terms, terms_of, whole_or_auto
-from sqlkrp.maps.parameters import choose, dot_product, even, kernel_constant, power_of_two, whole
+from sqlkrp.maps.krp import SumsOfProducts, whole_or_auto
+from sqlkrp.maps.parameters import choose, dot_product, even, power_of_two, whole
 from sqlkrp.maps.polynomial import complex_sums, require_factors
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import Array, Butterflies, Scale, SignedSums, Stage
@@ -20,7 +18,7 @@ from sqlkrp.stages import Array, Butterflies, Scale, SignedSums, Stage
 __all__ = ["ComplexKRP"]
 
 
-class ComplexKRP(FeatureMap):
+class ComplexKRP(SumsOfProducts):
     r"""KRP with hyperplanes of +1, -1, +i and -i: less variance, more so in high degrees.
 
     z_l(x) = sum_{i<t} +-prod_{j<g} <x, r_{l,i,j}> with complex hyperplanes r, whose real and
@@ -96,26 +94,6 @@ class ComplexKRP(FeatureMap):
                     "'auto', as blocks have a size of their own"
                 )
             whole("n_hyperplanes", self.n_hyperplanes, at_least=self.slots)
-
-    @property
-    def polynomial_degree(self) -> int:
-        return self.degree
-
-    @property
-    def terms(self) -> int:
-        """Products summed in a component, t."""
-        return terms_of(self.n_terms, self.degree)
-
-    @property
-    def slots(self) -> int:
-        """Hyperplanes that one component takes: t * g."""
-        return self.terms * self.degree
-
-    def automatic(self, seen: Seen) -> dict[str, Taken]:
-        return super().automatic(seen) | auto_terms(self.n_terms, self.degree)
-
-    def constant(self) -> float | None:
-        return kernel_constant(self.gamma, self.coef0)
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         draw = self._hadamard if self.pool == "hadamard" else self._achlioptas

@@ -25,7 +25,7 @@ from sqlkrp.maps.polynomial import without_factors
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import Butterflies, Scale, SignedSums, Stage, SumOfProducts, WeightedSums
 
-__all__ = ["KRP", "auto_terms", "terms_of", "whole_or_auto"]
+__all__ = ["KRP", "SumsOfProducts", "whole_or_auto"]
 
 _AUTO_IID_HYPERPLANES = 1000
 # The fewest terms whose distances are within 10% of the best that k components can have at degree
@@ -33,20 +33,6 @@ _AUTO_IID_HYPERPLANES = 1000
 # (python -m benchmarks.distortion). Above, they would have to grow beyond use.
 _AUTO_TERMS = {1: 1, 2: 5, 3: 20}
 _AUTO_TERMS_ABOVE = 50
-
-
-def terms_of(n_terms: int | str, degree: int) -> int:
-    """How many products are summed in a component."""
-    if n_terms == "auto":
-        return _AUTO_TERMS.get(degree, _AUTO_TERMS_ABOVE)
-    return int(n_terms)
-
-
-def auto_terms(n_terms: int | str, degree: int) -> dict[str, Taken]:
-    """What is noted of it."""
-    if n_terms != "auto":
-        return {}
-    return {"n_terms": Taken(terms_of(n_terms, degree), f"for degree {degree}")}
 
 
 def whole_or_auto(name: str, value: Any) -> None:
@@ -57,7 +43,41 @@ def whole_or_auto(name: str, value: Any) -> None:
         whole(name, value, at_least=1)
 
 
-class KRP(FeatureMap):
+class SumsOfProducts(FeatureMap):
+    """What maps share whose features are sums of t products of g projections."""
+
+    degree: int
+    n_terms: int | str
+    coef0: float
+    gamma: Any
+
+    @property
+    def polynomial_degree(self) -> int:
+        return self.degree
+
+    @property
+    def terms(self) -> int:
+        """Products summed in a component, t."""
+        if self.n_terms == "auto":
+            return _AUTO_TERMS.get(self.degree, _AUTO_TERMS_ABOVE)
+        return int(self.n_terms)
+
+    @property
+    def slots(self) -> int:
+        """Hyperplanes that one component takes: t * g."""
+        return self.terms * self.degree
+
+    def automatic(self, seen: Seen) -> dict[str, Taken]:
+        found = super().automatic(seen)
+        if self.n_terms == "auto":
+            found["n_terms"] = Taken(self.terms, f"for degree {self.degree}")
+        return found
+
+    def constant(self) -> float | None:
+        return kernel_constant(self.gamma, self.coef0)
+
+
+class KRP(SumsOfProducts):
     r"""Random features of the polynomial kernel, by products of few ternary projections.
 
     Component l of a row x is
@@ -162,22 +182,12 @@ class KRP(FeatureMap):
             )
 
     @property
-    def polynomial_degree(self) -> int:
-        return self.degree
-
-    @property
     def alternative(self) -> str | None:
         # Measured on eight tables at the same operations a row: of degree 4 it is 8% better to 30%
         # worse, of 5 always worse, of 6 up to 22% better, of 8 up to 45%.
         if self.degree < 6 or without_factors(self.degree, 3) > 1:
             return None
         return "ComplexKRP: of this degree it varies less for the same work, as a rule"
-
-    def automatic(self, seen: Seen) -> dict[str, Taken]:
-        return super().automatic(seen) | auto_terms(self.n_terms, self.degree)
-
-    def constant(self) -> float | None:
-        return kernel_constant(self.gamma, self.coef0)
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         n_inputs = inputs.count
@@ -194,16 +204,6 @@ class KRP(FeatureMap):
         projection, products = draw(self, n_inputs, rng)
         scale = factor ** (self.degree / 2) / delayed
         return [projection, products, Scale(n_inputs=products.n_outputs, constant=scale)]
-
-    @property
-    def terms(self) -> int:
-        """Products summed in a component, t."""
-        return terms_of(self.n_terms, self.degree)
-
-    @property
-    def slots(self) -> int:
-        """Hyperplanes that one component takes: t * g."""
-        return self.terms * self.degree
 
     def _iid_hyperplanes(self) -> int:
         if self.n_hyperplanes == "auto":
