@@ -163,7 +163,7 @@ OURS = re.compile(
     r"with_constant|with_nothing|gathered|gathered_inputs|hyperplanes?|pool|signed_values|weighted|weight|sign|components?|term|terms|"
     r"affine|place|output|constant|points?|coordinates?|filled|(affine|distances|cos|exp|sign)_\d+|"
     r"numbers|bits|score|full_key|signs_key|"
-    r"factors?|product|collected|items|key_table|all_keys|name|fill|shift|scale|part|"
+    r"factors?|product|collected|items|key_table|all_keys|name|fill|shift|scale|low|high|part|"
     r"join_use_nulls|prefer_column_name_to_alias|e\d+|d"
 )
 
