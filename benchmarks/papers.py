@@ -293,7 +293,7 @@ def regression(data: Path, *, quick: bool) -> list[str]:
         ]
         errors = []
         for k in sizes:
-            one = sqlkrp.RandomFourier(k, gamma=0.05, scaling="standard", random_state=0)
+            one = sqlkrp.RandomFourier(k, gamma=0.05, scaling="standard", clip=None, random_state=0)
             one.fit(sqlkrp.connect(connection).source("train"), exclude=[target])
             train, test = (features(one, part, connection) for part in ("train", "test"))
             penalty = best_penalty(train, wanted[0][:, None])
