@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqlkrp.errors import InconsistentMapError, MapFileError, ParameterError
-from sqlkrp.stages import STAGES, Program, Stage
+from sqlkrp.stages import RECORDS, Program, Stage
 
 __all__ = ["FORMAT_VERSION", "Content", "digest", "dumps", "glance", "loads", "same_map"]
 
 FORMAT = "sqlkrp map"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 _DTYPES = ("int8", "int32", "float32", "float64")
 # A map file may come from anywhere: an array that claims more than this is refused unread.
@@ -189,9 +189,9 @@ def _program_content(program: Program, encode: Callable[[NDArray[Any]], Any]) ->
 
 
 def _stage_content(stage: Stage, encode: Callable[[NDArray[Any]], Any]) -> dict[str, Any]:
-    kind = next(name for name, one in STAGES.items() if type(stage) is one)
+    kind = next(name for name, one in RECORDS.items() if type(stage) is one)
     content: dict[str, Any] = {"stage": kind}
-    for part in fields(stage):  # type: ignore[arg-type]
+    for part in fields(stage):
         if part.init:
             value = getattr(stage, part.name)
             is_array = isinstance(value, np.ndarray)
@@ -229,7 +229,7 @@ def _content(document: dict[str, Any]) -> Content:
 
 def _stage(content: dict[str, Any]) -> Stage:
     values = {key: _decode(value) for key, value in content.items() if key != "stage"}
-    return STAGES[content["stage"]](**values)
+    return RECORDS[content["stage"]](**values)
 
 
 def _plain(value: Any) -> Any:

@@ -7,11 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
 from sqlkrp.errors import ColumnError, visible
 from sqlkrp.maps import FeatureMap
+from sqlkrp.sql.forms import FORMS
 from sqlkrp.sql.planning import Plan, Way
 from sqlkrp.sql.statement import Preflight
-from sqlkrp.stages import Program, Projection
+from sqlkrp.stages import Butterflies, Linear, Program, is_projection
 from sqlkrp.verification import Verification
 
 __all__ = [
@@ -54,22 +57,23 @@ def facts(fitted: FeatureMap, found: Preflight | str | None = None) -> dict[str,
         "dtype": program.prepare.dtype,
         "features": len(program.names),
         **_projection_facts(program),
-        "additions_a_row": program.additions,
-        "products_a_row": program.products,
+        "additions_a_row": program.cost.additions,
+        "products_a_row": program.cost.products,
         **_preflight_facts(found),
     }
 
 
 def _projection_facts(program: Program) -> dict[str, Any]:
     """Of the bare projection, if the map begins with one."""
-    if not isinstance(program.stages[1], Projection):
+    if not is_projection(program.stages[1]):
         return {}
     projection = program.projection().stages[-1]
-    assert isinstance(projection, Projection)
+    assert isinstance(projection, (Linear, Butterflies))
+    table = projection.linear
     return {
-        "hyperplanes": projection.n_outputs,
-        "all_zero_hyperplanes": projection.n_all_zero,
-        "nonzeros": projection.n_nonzero,
+        "hyperplanes": table.n_outputs,
+        "all_zero_hyperplanes": int(np.count_nonzero(np.diff(table.starts) == 0)),
+        "nonzeros": len(table.value),
     }
 
 
@@ -178,7 +182,7 @@ def _preflight_lines(found: Preflight, spelt: Callable[[str], str]) -> list[str]
 
 def work_text(form: str, plan: Plan | None, fitted: FeatureMap) -> str:
     """Operations a row: as planned, or in the tables form each by itself."""
-    work = plan if plan is not None and form == "wide" else fitted.program
+    work = plan if plan is not None and not FORMS[form].joins else fitted.program.cost
     return f"{work.additions:,} additions, {work.products:,} products"
 
 

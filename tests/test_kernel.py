@@ -111,6 +111,6 @@ def test_degree_one_is_the_plain_random_projection():
     krp = paper_krp(1, 6, n_terms=1, s=1, n_hyperplanes=6, random_state=0).fit(np.stack([X, Y]))
     table = krp.program_.stages[1]
     signs = np.zeros((6, 4))
-    signs[table.hyperplane, table.feature] = table.sign
+    signs[table.output, table.input] = table.value
     chosen = krp.program_.stages[2].factors.ravel()
     assert np.allclose(krp.transform([X]), (signs @ X)[chosen] / np.sqrt(6), rtol=1e-15)

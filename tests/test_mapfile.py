@@ -82,7 +82,7 @@ def test_one_flipped_sign_is_refused(tmp_path):
     paper_krp(2, 5, s=1, random_state=0).fit(["a", "b"]).save(path)
 
     def flip(document):
-        array = document["stages"][1]["sign"]
+        array = document["stages"][1]["value"]
         signs = unpack(array)
         signs[7] *= -1
         pack(array, signs)
@@ -101,18 +101,18 @@ def test_one_flipped_sign_is_refused(tmp_path):
     ("change", "message"),
     [
         (lambda d: d["stages"][0]["columns"].reverse(), "another map than its digest"),
-        (lambda d: d["stages"][-1].update(constant=1.0), "another map than its digest"),
-        (lambda d: d.update(format_version=3), "map format 3.*upgrade sqlkrp"),
+        (lambda d: d["stages"][-1].update(value=pack_new(np.full(5, 0.5))), "another map than its digest"),
+        (lambda d: d.update(format_version=4), "map format 4.*upgrade sqlkrp"),
         (lambda d: d.update(format="other"), "is not a sqlkrp map"),
         (lambda d: d.update(map="Mystery"), "'Mystery', which this sqlkrp does not know"),
         (lambda d: d["parameters"].update(colour="red"), "damaged"),
         (lambda d: d.pop("stages"), "damaged"),
         (lambda d: d["stages"].pop(1), "damaged"),
         (lambda d: d["stages"][1].update(stage="magic"), "damaged"),
-        (lambda d: d["stages"][1]["sign"].update(shape=[-1]), "damaged"),
-        (lambda d: d["stages"][1]["sign"].update(shape=[10**12]), "damaged"),
-        (lambda d: d["stages"][1]["sign"].update(dtype="object"), "damaged"),
-        (lambda d: d["stages"][1]["sign"].update(zlib_base64="AAAA"), "damaged"),
+        (lambda d: d["stages"][1]["value"].update(shape=[-1]), "damaged"),
+        (lambda d: d["stages"][1]["value"].update(shape=[10**12]), "damaged"),
+        (lambda d: d["stages"][1]["value"].update(dtype="object"), "damaged"),
+        (lambda d: d["stages"][1]["value"].update(zlib_base64="AAAA"), "damaged"),
         (lambda d: d["stages"][1].update(n_inputs=3), "damaged"),
         (lambda d: d.update(names=["a"]), "damaged"),
         (lambda d: d.update(names=["a"] * 5), "damaged"),
@@ -129,7 +129,7 @@ def test_one_flipped_sign_is_refused(tmp_path):
         (lambda d: d["stages"].insert(1, d["stages"][0]), "damaged"),
         (lambda d: d["stages"][1].update(n_sums=10**13), "damaged"),
         (lambda d: d["stages"][1].update(n_sums=1000.0), "damaged"),
-        (lambda d: d["stages"][1].update(feature=repeated(d["stages"][1]["feature"])), "damaged"),
+        (lambda d: d["stages"][1].update(input=repeated(d["stages"][1]["input"])), "damaged"),
         (lambda d: d["stages"][2].update(factors=pack_new(np.full((5, 10, 2), 0.5))), "damaged"),
         (
             lambda d: d["stages"][2].update(factors=pack_new(np.zeros((5, 10, 0), "i4"))),
@@ -198,7 +198,7 @@ def test_other_files_are_refused(tmp_path, content):
 def test_an_array_that_unpacks_to_more_than_it_says_is_refused(tmp_path):
     path = tmp_path / "map.json"
     paper_krp(2, 5, random_state=0).fit(["a", "b"]).save(path)
-    rewrite(path, lambda d: pack(d["stages"][1]["sign"], np.zeros(50_000_000, "i1")), forge=True)
+    rewrite(path, lambda d: pack(d["stages"][1]["value"], np.zeros(50_000_000, "i1")), forge=True)
     with pytest.raises(MapFileError, match="another size"):
         sqlkrp.load(path)
 
@@ -207,9 +207,9 @@ def test_a_large_map_is_a_small_file(tmp_path):
     path = tmp_path / "map.json"
     krp = paper_krp(2, 1000, s=1, n_hyperplanes=976, random_state=0)
     krp.fit([f"c{i}" for i in range(784)]).save(path)
-    assert len(krp.program_.stages[1].sign) == 784 * 976
+    assert len(krp.program_.stages[1].value) == 784 * 976
     assert path.stat().st_size < 3_000_000
-    assert len(sqlkrp.load(path).program_.stages[1].sign) == 784 * 976
+    assert len(sqlkrp.load(path).program_.stages[1].value) == 784 * 976
 
 
 def test_the_map_file_is_plain_json_that_reads_well_in_a_diff(saved):

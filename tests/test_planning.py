@@ -14,7 +14,7 @@ from sqlkrp.errors import ParameterError
 from sqlkrp.sql.dialects import DIALECTS
 from sqlkrp.sql.planning import plan_program
 from sqlkrp.sql.sharing import butterflies, paired, plain, shared
-from sqlkrp.stages import SignedSums, SumOfProducts
+from sqlkrp.stages import Linear, SumOfProducts, apply, cost
 
 DUCKDB = DIALECTS["duckdb"]
 POOLS = {
@@ -55,11 +55,11 @@ def test_any_table_of_signs_is_the_same_shared_or_not(signs, size):
     matrix = np.array(signs)
     hyperplane, feature = (index.astype("i4") for index in np.nonzero(matrix))
     sign = matrix[hyperplane, feature].astype("i1")
-    stage = SignedSums(matrix.shape[1], len(matrix), hyperplane, feature, sign)
+    stage = Linear.signed(matrix.shape[1], len(matrix), (hyperplane, feature, sign))
     inputs = np.arange(1.0, 1 + 3 * matrix.shape[1]).reshape(3, -1) ** 2
     for circuit in (plain(stage), shared(stage, size)):
         assert np.array_equal(computed(circuit, inputs), inputs @ matrix.T)
-    assert plain(stage).additions == stage.additions
+    assert plain(stage).additions == cost(stage).additions
     # What is shared is never computed twice: columns are all different, up to a sign.
     for layer in shared(stage, size).layers:
         pairs = list(zip(layer.first.tolist(), layer.second.tolist(), strict=True))
@@ -72,7 +72,7 @@ def test_butterflies_are_the_transform_in_m_log_m_additions(d, size):
     stage = krp.fit([f"c{i}" for i in range(d)]).program_.stages[1]
     circuit = butterflies(stage)
     inputs = np.random.default_rng(0).integers(-9, 10, (4, d)).astype(float)
-    assert np.array_equal(computed(circuit, inputs), stage.apply(inputs))
+    assert np.array_equal(computed(circuit, inputs), apply(stage, inputs))
     assert circuit.additions <= stage.additions
     if d % size == 0:
         blocks = len(stage.place_column)
@@ -160,7 +160,7 @@ def test_products_that_many_terms_have_are_computed_once(connection, degree):
     store(connection, frame)
     krp = paper_krp(degree, 40, n_terms=5, n_hyperplanes=25, random_state=0).fit(frame)
     statement = unguarded(krp)
-    assert krp.program_.products - statement.plan.products > 40 * 5 / 4
+    assert krp.program_.cost.products - statement.plan.products > 40 * 5 / 4
     assert statement.text.count(" * ") == statement.plan.products
     with sqlkrp.connect(connection) as db:
         assert db.verify(krp, "t", form="wide", tolerance=1e-12).ok
@@ -168,7 +168,7 @@ def test_products_that_many_terms_have_are_computed_once(connection, degree):
 
 def test_few_equal_products_are_left_as_they_are():
     krp = paper_krp(2, 100, n_terms=10, random_state=0).fit([f"c{i}" for i in range(30)])
-    assert unguarded(krp).plan.products == krp.program_.products
+    assert unguarded(krp).plan.products == krp.program_.cost.products
 
 
 # --- dead code ------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def test_hyperplanes_and_columns_that_nothing_needs_are_not_computed(connection)
     krp = paper_krp(1, 3, n_terms=1, s=20, random_state=0).fit(frame)
     used = krp.program_.stages[2].factors.ravel()
     pool = krp.program_.stages[1]
-    needed = np.unique(pool.feature[np.isin(pool.hyperplane, used)])
+    needed = np.unique(pool.input[np.isin(pool.output, used)])
     # (What is printed still looks at every column for missing values.)
     text = unguarded(krp).text
     read = set(re.findall(r'"(c\d+)"', text))
@@ -205,7 +205,7 @@ def test_selected_features_are_those_of_the_whole_map(connection, tmp_path, pool
     assert np.allclose(
         some.transform(frame), krp.transform(frame)[:, [0, 4, 29]], rtol=1e-12, atol=1e-12
     )
-    assert some.program_.additions < krp.program_.additions
+    assert some.program_.cost.additions < krp.program_.cost.additions
     some.save(tmp_path / "some.map.json")
     again = sqlkrp.load(tmp_path / "some.map.json")
     assert again.digest_ == some.digest_
@@ -282,7 +282,7 @@ def test_a_constant_that_no_sum_needs_is_not_gathered(connection):
     store(connection, frame, "e")
     options = {"n_terms": 1, "n_hyperplanes": 3, "s": 6, "coef0": 1}
     maps = (paper_krp(1, 3, random_state=seed, **options).fit(["c0", "c1"]) for seed in range(99))
-    krp = next(one for one in maps if set(one.program_.stages[1].feature.tolist()) == {0, 1})
+    krp = next(one for one in maps if set(one.program_.stages[1].input.tolist()) == {0, 1})
     with sqlkrp.connect(connection) as db:
         for form in ("wide", "tables"):
             assert db.verify(krp, "e", long=("r", "f", "v"), form=form).ok

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sqlkrp.errors import ColumnError
 from sqlkrp.maps.advice import counted
 from sqlkrp.maps.source import Inputs, Statistics
-from sqlkrp.stages import Affine, SumOfProducts
+from sqlkrp.stages import Linear, SumOfProducts
 
 __all__ = ["Seen", "SeenColumns", "SeenFeatures", "Taken", "gamma_of"]
 
@@ -108,12 +108,9 @@ class SeenFeatures:
     def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The mean and the variance of each feature, in two looks: the exact way."""
         d = self.count
-        places, ones = np.arange(d, dtype="i4"), np.ones(d)
-        mean = self.inputs.means(Affine(d, places, ones, np.zeros(d)))
-        squares = SumOfProducts(
-            d, np.repeat(places[:, None, None], 2, axis=2), np.ones((d, 1), dtype="i1")
-        )
-        return mean, self.inputs.means(Affine(d, places, ones, -mean), squares)
+        mean = self.inputs.means()
+        squares = SumOfProducts.squares(d)
+        return mean, self.inputs.means(Linear.scaled(d, 1.0, -mean), squares)
 
 
 def gamma_of(seen: Seen, scaling: str | None, power: int) -> Taken:

@@ -10,7 +10,7 @@ from typing import Any
 from sqlkrp.errors import ColumnError, ParameterError
 from sqlkrp.maps.advice import counted
 from sqlkrp.maps.source import NUMERIC, Source
-from sqlkrp.stages.base import is_unicode
+from sqlkrp.stages import is_unicode
 
 __all__ = [
     "choose_columns",

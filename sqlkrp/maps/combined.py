@@ -13,7 +13,7 @@ from sqlkrp.maps.base import Transformer
 from sqlkrp.maps.feature_map import FeatureMap, require_map
 from sqlkrp.maps.parameters import whole
 from sqlkrp.maps.source import Inputs
-from sqlkrp.stages import Affine, Stage
+from sqlkrp.stages import Linear, Stage, beside
 
 __all__ = ["Chain", "Ensemble", "chain"]
 
@@ -93,7 +93,7 @@ class Ensemble(FeatureMap):
         members = [self.map.draw(inputs, rng) for _ in range(self.n_members)]
         stages = []
         for position, (first, *others) in enumerate(zip(*members, strict=True)):
-            stages.append(first.beside(others, shared=position == 0))
+            stages.append(beside([first, *others], shared=position == 0))
         return stages
 
 
@@ -199,4 +199,4 @@ def _prepared(one: FeatureMap, seen: SeenFeatures) -> list[Stage]:
     if constant is not None:
         places, factor = np.append(places, 0).astype("i4"), np.append(factor, 0.0)
         shift = np.append(shift, constant)
-    return [Affine(d, places, factor, shift)]
+    return [Linear.picked(d, places, factor, shift)]

@@ -13,7 +13,7 @@ from sqlkrp.maps.krp import SumsOfProducts, whole_or_auto
 from sqlkrp.maps.parameters import choose, dot_product, even, power_of_two, whole
 from sqlkrp.maps.polynomial import complex_sums, require_factors
 from sqlkrp.maps.source import Inputs
-from sqlkrp.stages import Array, Butterflies, Scale, SignedSums, Stage
+from sqlkrp.stages import Array, Butterflies, Linear, Stage
 
 __all__ = ["ComplexKRP"]
 
@@ -102,7 +102,7 @@ class ComplexKRP(SumsOfProducts):
         stages = complex_sums(places, signs, projection.n_outputs)
         scale = (variance * self.gamma) ** (self.degree / 2)
         delayed = math.sqrt(self.terms * self.n_components / 2)
-        return [projection, *stages, Scale(self.n_components, scale / delayed)]
+        return [projection, *stages, Linear.scaled(self.n_components, scale / delayed)]
 
     def _achlioptas(self, d: int, rng: np.random.Generator) -> tuple[Stage, Array, float]:
         p = max(500, self.slots) if self.n_hyperplanes == "auto" else int(self.n_hyperplanes)
@@ -114,7 +114,7 @@ class ComplexKRP(SumsOfProducts):
         table = hyperplane[order].astype("i4"), feature[order].astype("i4"), signs
         chosen = pools.choose_hyperplanes(rng, p, self.n_components // 2, self.terms, self.degree)
         places = np.stack([2 * chosen, 2 * chosen + 1], axis=-1)
-        return SignedSums(d, 2 * p, *table), places, 1.0
+        return Linear.signed(d, 2 * p, table), places, 1.0
 
     def _hadamard(self, d: int, rng: np.random.Generator) -> tuple[Stage, Array, float]:
         size = pools.hadamard_block_size(d, self.block_size)
@@ -130,5 +130,5 @@ class ComplexKRP(SumsOfProducts):
         block, place = np.divmod(chosen, per_block)
         first = 2 * block * per_block + place
         places = np.stack([first, first + per_block], axis=-1)
-        projection = Butterflies(d, size, columns.astype("i4"), np.repeat(sign, 2, axis=0))
+        projection = Butterflies.of_blocks(d, size, columns.astype("i4"), np.repeat(sign, 2, axis=0))
         return projection, places, per_block / size

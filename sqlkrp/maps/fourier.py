@@ -11,7 +11,7 @@ from sqlkrp import pools
 from sqlkrp.maps.feature_map import FeatureMap
 from sqlkrp.maps.parameters import choose, even, gamma_or_auto
 from sqlkrp.maps.source import Inputs
-from sqlkrp.stages import Affine, Array, Butterflies, Elementwise, Scale, Stage, WeightedSums
+from sqlkrp.stages import Array, Butterflies, Elementwise, Linear, Stage
 
 __all__ = ["SORF", "RandomFourier"]
 
@@ -20,9 +20,9 @@ def cosines(places: Array, n_inputs: int, factor: float, phases: Array) -> list[
     """sqrt(2/k) cos(factor * u + phase) of k of the inputs u."""
     k = len(places)
     return [
-        Affine(n_inputs, places.astype("i4"), np.full(k, factor, "f8"), phases),
+        Linear.picked(n_inputs, places, factor, phases),
         Elementwise(k, "cos"),
-        Scale(k, math.sqrt(2 / k)),
+        Linear.scaled(k, math.sqrt(2 / k)),
     ]
 
 
@@ -110,7 +110,7 @@ class RandomFourier(FeatureMap):
         weights = _SPECTRA[self.kernel](rng, frequencies, inputs.count, self.gamma)
         phases = _phases(rng, k, self.paired)
         places = np.arange(k) % frequencies
-        return [WeightedSums(weights), *cosines(places, frequencies, 1.0, phases)]
+        return [Linear.dense(weights), *cosines(places, frequencies, 1.0, phases)]
 
 
 def _gaussian(rng: np.random.Generator, k: int, d: int, gamma: float) -> Array:
@@ -186,7 +186,7 @@ class SORF(FeatureMap):
         stages: list[Stage] = []
         for n_inputs, of_block in ((d, columns), *[(blocks * size, before)] * 2):
             signs = pools.draw_signs(rng, (blocks, size))
-            stages.append(Butterflies(n_inputs, size, of_block.astype("i4"), signs))
+            stages.append(Butterflies.of_blocks(n_inputs, size, of_block.astype("i4"), signs))
         phases = _phases(rng, k, self.paired)
         places = np.arange(k) % frequencies
         # Three matrices of +-1 are sqrt(D)^3 times orthonormal ones.

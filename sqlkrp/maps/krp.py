@@ -23,7 +23,7 @@ from sqlkrp.maps.parameters import (
 )
 from sqlkrp.maps.polynomial import without_factors
 from sqlkrp.maps.source import Inputs
-from sqlkrp.stages import Butterflies, Scale, SignedSums, Stage, SumOfProducts, WeightedSums
+from sqlkrp.stages import Butterflies, Linear, Stage, SumOfProducts
 
 __all__ = ["KRP", "SumsOfProducts", "whole_or_auto"]
 
@@ -203,7 +203,7 @@ class KRP(SumsOfProducts):
             )
         projection, products = draw(self, n_inputs, rng)
         scale = factor ** (self.degree / 2) / delayed
-        return [projection, products, Scale(n_inputs=products.n_outputs, constant=scale)]
+        return [projection, products, Linear.scaled(products.n_outputs, scale)]
 
     def _iid_hyperplanes(self) -> int:
         if self.n_hyperplanes == "auto":
@@ -226,12 +226,12 @@ class KRP(SumsOfProducts):
     def _achlioptas(self, d: int, rng: np.random.Generator) -> tuple[Stage, Stage]:
         p = self._iid_hyperplanes()
         table = pools.draw_achlioptas(rng, p, d, float(self.s))
-        return SignedSums(d, p, *table), self._iid_products(p, rng)
+        return Linear.signed(d, p, table), self._iid_products(p, rng)
 
     def _gaussian(self, d: int, rng: np.random.Generator) -> tuple[Stage, Stage]:
         p = self._iid_hyperplanes()
         weights = pools.draw_gaussian(rng, p, d)
-        return WeightedSums(weights), self._iid_products(p, rng)
+        return Linear.dense(weights), self._iid_products(p, rng)
 
     def _hadamard(self, d: int, rng: np.random.Generator) -> tuple[Stage, Stage]:
         size = pools.hadamard_block_size(d, self.block_size)
@@ -243,7 +243,7 @@ class KRP(SumsOfProducts):
         )
         # Terms share blocks: with a random sign each, they are uncorrelated whatever these hold.
         signs = pools.draw_signs(rng, (self.n_components, self.terms))
-        projection = Butterflies(d, size, column, sign)
+        projection = Butterflies.of_blocks(d, size, column, sign)
         products = SumOfProducts(projection.n_outputs, factors, signs)
         return projection, products
 

@@ -11,13 +11,13 @@ from sqlkrp.maps.feature_map import FeatureMap
 from sqlkrp.maps.parameters import choose, dot_product, whole
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import (
-    Affine,
     Array,
     Distances,
     Elementwise,
+    Linear,
     Stage,
     SumOfProducts,
-    WeightedSums,
+    apply,
 )
 
 __all__ = ["KGRP", "Nystroem"]
@@ -34,15 +34,13 @@ def _kernel(
     count = len(points)
     places = np.arange(count, dtype="i4")
     if kind == "rbf":
-        negative = Affine(count, places, np.full(count, -gamma, "f8"), np.zeros(count))
-        return [Distances(points), negative, Elementwise(count, "exp")]
+        negative = Linear.scaled(count, -gamma)
+        return [Distances.to_points(points), negative, Elementwise(count, "exp")]
     if kind == "linear":
-        return [WeightedSums(points.astype("float64") / size)]
-    factor, constant = (np.full(count, one / size, "f8") for one in (gamma, coef0))
-    affine = Affine(count, places, factor, constant)
-    factors = np.repeat(places[:, None, None], degree, axis=2)
-    power = SumOfProducts(count, factors, np.ones((count, 1), dtype="i1"))
-    return [WeightedSums(points), affine, power]
+        return [Linear.dense(points.astype("float64") / size)]
+    base = Linear.scaled(count, gamma / size, coef0 / size)
+    power = SumOfProducts.plain(count, np.repeat(places[:, None, None], degree, axis=2))
+    return [Linear.dense(points), base, power]
 
 
 def _size(kind: str, points: Array, gamma: float, coef0: float) -> float:
@@ -70,7 +68,7 @@ def _balanced(one: Nystroem | KGRP, points: Array) -> tuple[list[Stage], Array]:
 def _applied(stages: list[Stage], rows: Array) -> Array:
     values = rows.astype("float64")
     for stage in stages:
-        values = stage.apply(values)
+        values = apply(stage, values)
     return values
 
 
@@ -151,7 +149,7 @@ class Nystroem(FeatureMap):
         points = inputs.rows(self.n_components, rng)
         stages, kernel = _balanced(self, points)
         root = _inverse_root(kernel, np.trace(kernel), inputs.prepare.dtype)
-        return [*stages, WeightedSums(root)]
+        return [*stages, Linear.dense(root)]
 
 
 class KGRP(FeatureMap):
@@ -229,5 +227,4 @@ class KGRP(FeatureMap):
         directions = spread * root
         weights = (centre @ directions @ marks / math.sqrt(k)).T
         constant = -weights @ _applied(stages, points).mean(axis=0)
-        places = np.arange(k, dtype="i4")
-        return [*stages, WeightedSums(weights), Affine(k, places, np.ones(k), constant)]
+        return [*stages, Linear.dense(weights), Linear.scaled(k, 1.0, constant)]

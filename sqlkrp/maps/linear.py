@@ -8,7 +8,7 @@ from sqlkrp.errors import ParameterError
 from sqlkrp.maps.feature_map import FeatureMap
 from sqlkrp.maps.krp import KRP
 from sqlkrp.maps.source import Inputs
-from sqlkrp.stages import Affine, Array, Stage, SumOfProducts, WeightedSums
+from sqlkrp.stages import Array, Linear, Stage, SumOfProducts
 
 __all__ = ["PCA", "RandomProjection"]
 
@@ -136,21 +136,17 @@ class PCA(FeatureMap):
         directions = vectors.T[::-1][: self.n_components]
         largest = np.abs(directions).argmax(axis=1)
         directions = directions * np.sign(directions[np.arange(len(directions)), largest])[:, None]
-        k = np.arange(self.n_components, dtype="i4")
-        centred = Affine(self.n_components, k, np.ones(len(k)), -directions @ mean)
-        return [WeightedSums(directions), centred]
+        centred = Linear.scaled(self.n_components, 1.0, -directions @ mean)
+        return [Linear.dense(directions), centred]
 
 
 def _moments(inputs: Inputs) -> tuple[Array, Array]:
     """The mean and the covariance of the prepared inputs, in two passes: the exact way."""
     d = inputs.count
-    places = np.arange(d, dtype="i4")
-    itself = Affine(d, places, np.ones(d), np.zeros(d))
-    mean = inputs.means(itself)
-    centred = Affine(d, places, np.ones(d), -mean)
+    mean = inputs.means()
+    centred = Linear.scaled(d, 1.0, -mean)
     first, second = np.triu_indices(d)
-    pairs = np.column_stack([first, second]).astype("i4")[:, None, :]
-    products = SumOfProducts(d, pairs, np.ones((len(pairs), 1), dtype="i1"))
+    products = SumOfProducts.plain(d, np.column_stack([first, second])[:, None, :])
     covariance = np.empty((d, d))
     covariance[first, second] = covariance[second, first] = inputs.means(centred, products)
     return mean, covariance

@@ -13,13 +13,10 @@ from sqlkrp.maps.feature_map import FeatureMap
 from sqlkrp.maps.parameters import choose, dot_product, even, kernel_constant, real, whole
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import (
-    Affine,
     Array,
-    Scale,
-    SignedSums,
+    Linear,
     Stage,
     SumOfProducts,
-    WeightedSums,
 )
 
 __all__ = [
@@ -104,11 +101,11 @@ class ExplicitRP(FeatureMap):
                 f"{d} columns have {d**g:,} monomials of degree {g}, and this map takes up to "
                 f"{_MOST_MONOMIALS:,}: use KRP"
             )
-        factors = np.stack(list(np.indices((d,) * g)), axis=-1).reshape(-1, 1, g).astype("i4")
-        monomials = SumOfProducts(d, factors, np.ones((d**g, 1), dtype="i1"))
+        factors = np.stack(list(np.indices((d,) * g)), axis=-1).reshape(-1, 1, g)
+        monomials = SumOfProducts.plain(d, factors)
         table = pools.draw_achlioptas(rng, k, d**g, float(self.s))
         scale = math.sqrt(self.s / k) * self.gamma ** (g / 2)
-        return [monomials, SignedSums(d**g, k, *table), Scale(k, scale)]
+        return [monomials, Linear.signed(d**g, k, table), Linear.scaled(k, scale)]
 
 
 class PRP(FeatureMap):
@@ -173,9 +170,9 @@ class PRP(FeatureMap):
         squares = np.repeat(np.arange(k * m, dtype="i4").reshape(k, m, 1), 2, axis=2)
         signs = np.tile(np.repeat(np.array([1, -1], dtype="i1"), m // 2), (k, 1))
         return [
-            SignedSums(inputs.count, k * m, *table),
+            Linear.signed(inputs.count, k * m, table),
             SumOfProducts(k * m, squares, signs),
-            Scale(k, self.s / math.sqrt(2 * m * k)),
+            Linear.scaled(k, self.s / math.sqrt(2 * m * k)),
         ]
 
 
@@ -257,23 +254,20 @@ class RandomMaclaurin(FeatureMap):
         degrees = rng.choice(len(series), size=k, p=chances)
         table = pools.draw_achlioptas(rng, int(degrees.sum()), d, 1)
         # Hyperplane 0 is the column of ones; those of a component follow each other.
-        sums = SignedSums(
-            d + 1,
-            1 + int(degrees.sum()),
-            np.concatenate([[0], table.hyperplane + 1]).astype("i4"),
-            np.concatenate([[d], table.feature]).astype("i4"),
-            np.concatenate([[1], table.sign]).astype("i1"),
-        )
+        drawn = table.hyperplane + 1, table.feature, table.sign
+        with_ones = [
+            np.append(one, others).astype(others.dtype)
+            for one, others in zip((0, d, 1), drawn, strict=True)
+        ]
+        sums = Linear.signed(d + 1, 1 + int(degrees.sum()), with_ones)
         longest = max(1, int(degrees.max()))
         place = np.arange(longest)
         first = 1 + np.cumsum(degrees) - degrees
         factors = np.where(place < degrees[:, None], first[:, None] + place, -1)
         factors[degrees == 0, 0] = 0
-        products = SumOfProducts(
-            sums.n_outputs, factors[:, None, :].astype("i4"), np.ones((k, 1), dtype="i1")
-        )
+        products = SumOfProducts.plain(sums.n_outputs, factors[:, None, :])
         weights = np.sqrt(series[degrees] / (chances[degrees] * k))
-        return [sums, products, Affine(k, np.arange(k, dtype="i4"), weights, np.zeros(k))]
+        return [sums, products, Linear.picked(k, np.arange(k), weights)]
 
 
 def _polynomial(one: RandomMaclaurin) -> Array:
@@ -442,8 +436,8 @@ class TensorSketch(FeatureMap):
             return [*self._spectrum(buckets, signs), *self._real_features(scale)]
         sums = _bucket_sums(buckets, signs, k)
         if g == 1:
-            return [sums, Scale(k, scale)]
-        return [sums, *self._transform(), *self._back(), Scale(k, scale)]
+            return [sums, Linear.scaled(k, scale)]
+        return [sums, *self._transform(), *self._back(), Linear.scaled(k, scale)]
 
     @property
     def _frequencies(self) -> Array:
@@ -466,7 +460,7 @@ class TensorSketch(FeatureMap):
         waves = [self._waves(hashes) * sign for hashes, sign in zip(buckets, signs, strict=True)]
         # (frequency, sketch, part, column)
         weights = np.stack(waves, axis=1).reshape(-1, buckets.shape[1])
-        return [WeightedSums(weights), *self._product()]
+        return [Linear.dense(weights), *self._product()]
 
     def _product(self) -> list[Stage]:
         """The transforms of all sketches, multiplied at each frequency."""
@@ -479,9 +473,9 @@ class TensorSketch(FeatureMap):
         k = self.n_components
         alone = self._alone
         part = np.stack([np.where(alone, 1, 2), np.where(alone, 0, 2)], axis=1).ravel() / k
-        places = np.flatnonzero(part).astype("i4")
+        places = np.flatnonzero(part)
         weights = scale * np.sqrt(part[places])
-        return [Affine(2 * len(alone), places, weights, np.zeros(len(places)))]
+        return [Linear.picked(2 * len(alone), places, weights)]
 
     def _transform(self) -> list[Stage]:
         """Bucket sums of all sketches to the products of their transforms."""
@@ -490,26 +484,21 @@ class TensorSketch(FeatureMap):
         weights = np.zeros((len(self._frequencies), g, 2, g, k))
         for sketch in range(g):
             weights[:, sketch, :, sketch] = waves
-        return [WeightedSums(weights.reshape(-1, g * k)), *self._product()]
+        return [Linear.dense(weights.reshape(-1, g * k)), *self._product()]
 
     def _back(self) -> list[Stage]:
         """Half of the frequencies to the buckets of the convolution."""
         k = self.n_components
         times = np.where(self._alone, 1, 2)[:, None, None] / k
         waves = self._waves(np.arange(k)) * times
-        return [WeightedSums(waves.transpose(2, 0, 1).reshape(k, -1))]
+        return [Linear.dense(waves.transpose(2, 0, 1).reshape(k, -1))]
 
 
-def _bucket_sums(buckets: Array, signs: Array, k: int) -> SignedSums:
+def _bucket_sums(buckets: Array, signs: Array, k: int) -> Linear:
     """The count sketches: bucket b of sketch j is output j * k + b."""
     g, d = buckets.shape
     bucket = (buckets + k * np.arange(g)[:, None]).ravel()
     column = np.tile(np.arange(d), g)
     order = np.lexsort([column, bucket])
-    return SignedSums(
-        d,
-        g * k,
-        bucket[order].astype("i4"),
-        column[order].astype("i4"),
-        signs.ravel()[order].astype("i1"),
-    )
+    index = bucket[order].astype("i4"), column[order].astype("i4")
+    return Linear.signed(d, g * k, (*index, signs.ravel()[order].astype("i1")))

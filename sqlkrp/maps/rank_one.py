@@ -12,9 +12,9 @@ from sqlkrp.maps.feature_map import FeatureMap
 from sqlkrp.maps.parameters import choose
 from sqlkrp.maps.source import Inputs
 from sqlkrp.sql.dialects import dialect as facts_of
-from sqlkrp.sql.names import TableName, number, quote, quote_table
-from sqlkrp.sql.packing import bit_names, signed_by_bits
-from sqlkrp.stages import Array, Elementwise, Scale, Stage, SumOfProducts, WeightedSums
+from sqlkrp.sql.names import TableName
+from sqlkrp.sql.scores import scores_of_signs
+from sqlkrp.stages import Array, Elementwise, Linear, Stage, SumOfProducts
 
 __all__ = ["RankOneProjection", "pack_signs"]
 
@@ -78,10 +78,10 @@ class RankOneProjection(FeatureMap):
         m, d = self.n_components, inputs.count
         a, b = (pools.draw_gaussian(rng, m, d).astype("f8") for _ in range(2))
         weights = np.stack([a - b, a + b], axis=1).reshape(2 * m, d)
-        factors = np.arange(2 * m, dtype="i4").reshape(m, 1, 2)
-        products = SumOfProducts(2 * m, factors, np.ones((m, 1), dtype="i1"))
-        last: Stage = Elementwise(m, "sign") if self.binary else Scale(m, 0.5 / math.sqrt(m))
-        return [WeightedSums(weights), products, last]
+        products = SumOfProducts.plain(2 * m, np.arange(2 * m).reshape(m, 1, 2))
+        delayed = 0.5 / math.sqrt(m)
+        last: Stage = Elementwise(m, "sign") if self.binary else Linear.scaled(m, delayed)
+        return [Linear.dense(weights), products, last]
 
     def score_sql(
         self,
@@ -99,21 +99,22 @@ class RankOneProjection(FeatureMap):
         estimates <x, y>^2 / |y|^2. Either table may hold the queries, and the other what is
         searched.
         """
-        facts = facts_of(dialect)
-        names, last = self.program.names, self.program.stages[-1]
-        if not isinstance(last, Scale):
+        last = self.program.stages[-1]
+        factor = last.factor if isinstance(last, Linear) else None
+        if factor is None:
             raise ParameterError("score_sql is of a map with binary=False: its numbers are scored")
         if not (isinstance(keys, (tuple, list)) and len(keys) == 2):
             raise ParameterError(f"keys={keys!r} is not allowed: name the two tables' columns")
-        one, other = (quote(key, facts) for key in keys)
-        values = [f"numbers.{quote(name, facts)}" for name in names]
-        bits = [f"bits.{quote(name, facts)}" for name in bit_names(self.prefix, len(names))]
-        scale = number(math.pi / (4 * len(names) * last.constant), "float64", facts)
-        return (
-            f"SELECT\n  numbers.{one} AS full_key,\n  bits.{other} AS signs_key,\n"
-            f"  ({signed_by_bits(values, bits, facts)}) * {scale} AS score\n"
-            f"FROM {quote_table(full, facts)} AS numbers\n"
-            f"CROSS JOIN {quote_table(signs, facts)} AS bits"
+        names = self.program.names
+        return scores_of_signs(
+            full,
+            signs,
+            keys,
+            facts_of(dialect),
+            prefix=self.prefix,
+            names=names,
+            factor=math.pi / (4 * len(names) * factor),
+            head=[f"sqlkrp map {self.digest_}", f"{self.title}; scores of packed signs"],
         )
 
 

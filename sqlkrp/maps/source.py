@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqlkrp.errors import ColumnError, ParameterError
-from sqlkrp.stages import Prepare, Program, Stage, SumOfProducts
-from sqlkrp.stages.base import SLAB_VALUES
+from sqlkrp.stages import Prepare, Program, Stage, SumOfProducts, apply
+from sqlkrp.stages.twin import SLAB_VALUES
 
 __all__ = [
     "BOOLEAN",
@@ -155,9 +155,9 @@ class Inputs:
         spare = 0
         while True:
             drawn = self.source.sample(self.prepare.columns, count, rng, spare)
-            prepared = self.prepare.apply(drawn)
-            for stage in self.before:
-                prepared = stage.apply(prepared)
+            prepared = drawn
+            for stage in (self.prepare, *self.before):
+                prepared = apply(stage, prepared)
             whole_rows: NDArray[Any] = prepared[np.isfinite(prepared).all(axis=1)]
             if len(whole_rows) == count:
                 return whole_rows
@@ -187,10 +187,7 @@ class Inputs:
         d = self.prepare.n_inputs
         none, one = np.zeros(d), np.ones(d)
         plain = replace(self.prepare, shift=none, scale=one, unit_length=False, constant=None)
-        squares = np.repeat(np.arange(d, dtype="i4")[:, None, None], 2, axis=2)
-        found = Inputs(plain, self.source).means(
-            SumOfProducts(d, squares, np.ones((d, 1), dtype="i1"))
-        )
+        found = Inputs(plain, self.source).means(SumOfProducts.squares(d))
         stages = (self.prepare, *self.before)
         names = tuple(f"r{i}" for i in range(self.count))
         eps = float(np.finfo(self.prepare.dtype).eps)

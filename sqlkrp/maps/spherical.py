@@ -12,7 +12,7 @@ from sqlkrp.maps.feature_map import FeatureMap
 from sqlkrp.maps.fourier import cosines
 from sqlkrp.maps.parameters import real, whole
 from sqlkrp.maps.source import Inputs
-from sqlkrp.stages import Array, Stage, WeightedSums
+from sqlkrp.stages import Array, Linear, Stage
 
 __all__ = ["SphericalRandomFeatures", "radial_fit"]
 
@@ -84,7 +84,7 @@ class SphericalRandomFeatures(FeatureMap):
         directions /= np.sqrt((directions**2).sum(axis=1, keepdims=True))
         weights = directions * rng.choice(radii, size=k, p=chances)[:, None]
         phases = pools.draw_phases(rng, k)
-        return [WeightedSums(weights), *cosines(np.arange(k), k, 1.0, phases)]
+        return [Linear.dense(weights), *cosines(np.arange(k), k, 1.0, phases)]
 
 
 @cache

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sqlkrp.errors import ColumnError, ParameterError
 from sqlkrp.sql.facts import Dialect
-from sqlkrp.stages.base import is_unicode
+from sqlkrp.stages import is_unicode
 
 __all__ = [
     "TableName",

@@ -25,7 +25,7 @@ from sqlkrp.sql.sharing import (
     plain,
     shared,
 )
-from sqlkrp.stages import Butterflies, Program, SignedSums, SumOfProducts
+from sqlkrp.stages import Butterflies, Linear, Program, Stage, SumOfProducts, cost
 
 __all__ = ["PLANS", "Plan", "Way", "plan_program"]
 
@@ -86,7 +86,7 @@ class Plan(Shown):
         """Additions and subtractions a row."""
         stages = enumerate(self.program.stages)
         return sum(
-            self.chosen[i].circuit.additions if i in self.chosen else stage.additions
+            self.chosen[i].circuit.additions if i in self.chosen else cost(stage).additions
             for i, stage in stages
         )
 
@@ -94,7 +94,7 @@ class Plan(Shown):
     def products(self) -> int:
         """Multiplications and divisions a row."""
         saved = sum(pairs.saved for pairs in self.pairs.values())
-        return self.program.products - saved
+        return self.program.cost.products - saved
 
 
 def plan_program(
@@ -109,15 +109,20 @@ def plan_program(
     room = None if limit is None else limit - n_kept - 1
     ways, chosen, pairs = {}, {}, {}
     for i, stage in enumerate(program.stages):
-        if isinstance(stage, (SignedSums, Butterflies)):
-            ways[i] = _ways(stage, plan, dialect, room)
-            chosen[i] = _choose(ways[i], plan)
-        elif isinstance(stage, SumOfProducts) and not stage.is_ragged:
-            found = paired(stage)
-            fits = room is None or len(found.pairs) + len(np.unique(found.others)) <= room
-            if fits and found.saved > _PAIRS_SAVE * found.place.size:
-                pairs[i] = found
+        if found := _ways(stage, plan, dialect, room):
+            ways[i], chosen[i] = found, _choose(found, plan)
+        if isinstance(stage, SumOfProducts) and (shared_pairs := _worth_pairs(stage, room)):
+            pairs[i] = shared_pairs
     return Plan(program, ways, chosen, pairs)
+
+
+def _worth_pairs(stage: SumOfProducts, room: int | None) -> Pairs | None:
+    """The pairs of factors to compute once, if that saves enough and there is room for them."""
+    if stage.is_ragged:
+        return None
+    found = paired(stage)
+    fits = room is None or len(found.pairs) + len(np.unique(found.others)) <= room
+    return found if fits and found.saved > _PAIRS_SAVE * found.place.size else None
 
 
 def _choose(ways: list[Way], plan: str) -> Way:
@@ -131,17 +136,19 @@ def _choose(ways: list[Way], plan: str) -> Way:
     return best
 
 
-def _ways(
-    stage: SignedSums | Butterflies, plan: str, dialect: Dialect, room: int | None
-) -> list[Way]:
-    """Every way that there may be, the plainest first."""
-    table = stage.signed_sums if isinstance(stage, Butterflies) else stage
-    cost = partial(_seconds, dialect=dialect, room=room)
+def _ways(stage: Stage, plan: str, dialect: Dialect, room: int | None) -> list[Way]:
+    """Every way to a stage that only adds and subtracts, the plainest first; else none."""
+    if not isinstance(stage, (Linear, Butterflies)):
+        return []
+    table = stage.linear
+    if table.picks or not table.is_signed:
+        return []
+    cost_of = partial(_seconds, dialect=dialect, room=room)
 
     def way(plan: str, name: str, additions: int, work_out: Callable[[], Circuit]) -> Way:
-        return Way(plan, name, _seconds_of(additions, 0, dialect), work_out, cost)
+        return Way(plan, name, _seconds_of(additions, 0, dialect), work_out, cost_of)
 
-    ways = [way("plain", "plain", table.additions, partial(plain, table))]
+    ways = [way("plain", "plain", cost(table).additions, partial(plain, table))]
     few = table.n_sums * table.n_inputs <= _LARGEST_TABLE
     for size in _GROUP_SIZES[: max(0, table.n_inputs - 1)] if few and plan != "plain" else ():
         name = f"shared, groups of {size}"

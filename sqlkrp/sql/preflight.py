@@ -7,7 +7,7 @@ refused before anybody sees it.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,17 +42,25 @@ class Check:
 
 
 def checks(
-    text: str, form: str, dialect: Dialect, *, widest: int, outputs: int, items: int
+    text: str,
+    other_forms: Sequence[str],
+    dialect: Dialect,
+    *,
+    widest: int,
+    outputs: int,
+    items: int,
 ) -> list[Check]:
     """The sizes of a statement.
 
     ``widest`` are the entries of its widest SELECT, ``outputs`` those of the outermost, and
-    ``items`` how many features are in one array (0: they are columns).
+    ``items`` how many features are in one array (0: they are columns). ``other_forms`` are those
+    that are shorter.
     """
     limits, bare = dialect.limits, _without_names(text, dialect)
     depth, nested = _depths(bare)
     fewer = ("fewer components",)
-    shorter = (*(("form='tables'",) if form == "wide" else ("fewer columns",)), *fewer)
+    forms = tuple(f"form={name!r}" for name in other_forms)
+    shorter = (*(forms or ("fewer columns",)), *fewer)
     narrow = ("output='array'",) if not items and dialect.array else ()
     # Where the features themselves are too many, the other form has as many.
     many = limits.select_columns is not None and outputs > limits.select_columns

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sqlkrp.stages import Butterflies, SignedSums, SumOfProducts
+from sqlkrp.stages import Butterflies, Linear, SumOfProducts
 
 __all__ = [
     "Circuit",
@@ -113,16 +113,16 @@ def paired(stage: SumOfProducts) -> Pairs:
     return Pairs(pairs, place.reshape(shape), others)
 
 
-def plain(stage: SignedSums) -> Circuit:
+def plain(stage: Linear) -> Circuit:
     """Each sum by itself."""
-    terms = (stage.feature.astype("int64") + 1) * stage.sign
+    terms = (stage.input.astype("int64") + 1) * stage.value
     return Circuit((), stage.starts.astype("int64"), terms)
 
 
-def shared(stage: SignedSums, size: int) -> Circuit:
+def shared(stage: Linear, size: int) -> Circuit:
     """What hyperplanes have in common on a group of so many columns, once for all of them."""
     matrix = np.zeros((stage.n_sums, stage.n_inputs), dtype="int64")
-    matrix[stage.hyperplane, stage.feature] = (stage.feature.astype("int64") + 1) * stage.sign
+    matrix[stage.output, stage.input] = (stage.input.astype("int64") + 1) * stage.value
     n_groups = -(-stage.n_inputs // size)
     padded = np.zeros((stage.n_sums, n_groups * size), dtype="int64")
     padded[:, : stage.n_inputs] = matrix
@@ -139,19 +139,18 @@ def shared(stage: SignedSums, size: int) -> Circuit:
     return Circuit(tuple(layers), starts, places[places != 0])
 
 
-def additions_of_groups(stage: SignedSums, size: int) -> int:
+def additions_of_groups(stage: Linear, size: int) -> int:
     """The additions that :func:`shared` needs for the sums alone, however much is shared."""
     met = np.zeros((stage.n_sums, -(-stage.n_inputs // size)), dtype=bool)
-    met[stage.hyperplane, stage.feature // size] = True
+    met[stage.output, stage.input // size] = True
     return int(np.count_nonzero(met) - np.count_nonzero(met.any(axis=1)))
 
 
 def butterflies(stage: Butterflies) -> Circuit:
     """The layers a +- b of every pair of places that lie 1, 2, 4, ... apart."""
-    places = (stage.place_column.astype("int64") + 1) * stage.place_sign
-    values = places.reshape(-1, stage.block_size)
+    values = (stage.place.astype("int64") + 1) * stage.sign
     layers, half = [], 1
-    while half < stage.block_size:
+    while half < stage.outputs_a_row:
         pairs = values.reshape(len(values), -1, 2, half)
         low, high = pairs[:, :, 0], pairs[:, :, 1]
         both = np.stack([low, low], axis=2), np.stack([high, -high], axis=2)

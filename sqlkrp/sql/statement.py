@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,32 +11,26 @@ import numpy as np
 from sqlkrp.display import Shown
 from sqlkrp.errors import LimitError, ParameterError
 from sqlkrp.sql.facts import Dialect
-from sqlkrp.sql.names import quote, require_distinct
-from sqlkrp.sql.packing import bit_names
-from sqlkrp.sql.planning import PLANS, Plan, plan_program
+from sqlkrp.sql.forms import FORMS, Form
+from sqlkrp.sql.job import Job, LongInput, Written
+from sqlkrp.sql.names import require_distinct
+from sqlkrp.sql.options import Options
+from sqlkrp.sql.planning import Plan, plan_program
 from sqlkrp.sql.preflight import Check, checks, require, table_checks
-from sqlkrp.sql.tables import LongInput, gather_rows, side_tables, tables_select
-from sqlkrp.sql.wide import wide_select
-from sqlkrp.stages import Elementwise, Program, Table
+from sqlkrp.sql.side_tables import Table, side_tables
+from sqlkrp.sql.vectors import OUTPUTS
+from sqlkrp.stages import Elementwise, Program
 
 __all__ = [
-    "FORMS",
-    "OUTPUTS",
-    "STAGES",
     "Preflight",
     "Query",
     "Statement",
+    "draft",
     "features_table",
+    "finished",
     "preflight",
     "write",
 ]
-
-FORMS = ("auto", "wide", "tables")
-STAGES = ("features", "projection")
-OUTPUTS = ("columns", "array", "bits")
-
-# Gathering sparse rows looks at every entry once for each column; beyond so many, joins are faster.
-_GATHERED = 2_000
 
 
 @dataclass(frozen=True)
@@ -49,19 +43,32 @@ class Query:
     """One line that says what the map is; a comment, made of parameters only."""
     relation: str
     array_name: str
-    keep: Sequence[str] = ()
-    form: str = "auto"
-    stage: str = "features"
-    output: str = "columns"
-    long: LongInput | None = None
+    options: Options = field(default_factory=Options)
+    keys: str | None = None
+    """Of sparse input, the relation with one row for each row of the answer."""
     booleans: Collection[str] | None = None
     """The input columns that are truth values; None for those that were at fit."""
     token: str = ""
     """In the names of this statement's side tables, if they must be its own."""
-    plan: str = "auto"
-    """How sums of a ternary pool are computed."""
     guard: bool = True
     """Whether the statement itself stops at a missing value under ``nulls="error"``."""
+
+    @property
+    def long(self) -> LongInput | None:
+        """Sparse input, if it is that."""
+        return None if self.options.long is None else LongInput(*self.options.long, self.keys)
+
+    @property
+    def asked(self) -> Program:
+        """The program that is asked for: the features, or the bare projection."""
+        whole = self.options.stage == "features"
+        return self.program if whole else self.program.projection()
+
+    def guards(self, form: Form) -> bool:
+        """Whether the statement in this form stops at a missing value."""
+        has_room = form.guards_projection or self.options.stage == "features"
+        # Entries that are joined have room for a guard, whatever is made of them.
+        return self.guard and (has_room or self.long is not None)
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,7 +86,7 @@ class Statement(Shown):
     """How the wide form computes them, or would; None where it was not asked for."""
     checks: list[Check]
     """Its sizes, against what the engine takes."""
-    side_tables: dict[str, Table] = field(default_factory=dict)
+    side_tables: Mapping[str, Table] = field(default_factory=dict)
 
     def _facts(self) -> dict[str, Any]:
         return {
@@ -89,9 +96,10 @@ class Statement(Shown):
             "side_tables": len(self.side_tables),
         }
 
-    def fits(self) -> bool:
-        """Whether the engine takes it."""
-        return all(check.ok for check in self.checks)
+    @property
+    def too_large(self) -> Check | None:
+        """The first size that the engine does not take, if there is one."""
+        return next((check for check in self.checks if not check.ok), None)
 
 
 def write(query: Query, dialect: Dialect) -> Statement:
@@ -102,19 +110,41 @@ def write(query: Query, dialect: Dialect) -> Statement:
 
 
 def draft(query: Query, dialect: Dialect) -> Statement:
-    """The same, whatever its size."""
-    _check(query, dialect)
-    plan = None if query.form == "tables" else _plan(query, dialect)
-    form, because = _choose_form(query, plan, dialect)
-    statement = _write(query, form, because, plan, dialect)
-    if query.form == "auto" and form == "wide" and not statement.fits():
-        over = next(check for check in statement.checks if not check.ok)
-        because = (
-            f"wide would have {over.found:,} {over.what}, and {dialect.name} takes {over.limit:,}"
-        )
-        other = _write(query, "tables", because, plan, dialect)
-        return other if other.fits() else statement
-    return statement
+    """Write the statement of a query, whatever its size.
+
+    Of forms that suit, the first that the engine takes; of those that are all too large, the first.
+    """
+    _require_output(query, dialect)
+    drafts = []
+    for statement in _drafts(query, dialect):
+        if statement.too_large is None:
+            return statement
+        drafts.append(statement)
+    return drafts[0]
+
+
+def _drafts(query: Query, dialect: Dialect) -> Iterator[Statement]:
+    """The statement in each form that is asked for and suits."""
+    asked = query.options.form
+    if asked != "auto":
+        form = FORMS[asked]
+        plan = None if form.joins else _plan(query, form, dialect)
+        yield _statement(query, form, "asked for", plan, dialect)
+        return
+    because = ""
+    plan = _plan(query, next(iter(FORMS.values())), dialect)
+    for form in FORMS.values():
+        suits, reason = form.suits(plan, query.long, dialect)
+        because = reason or because
+        if not suits:
+            continue
+        statement = _statement(query, form, because, plan, dialect)
+        yield statement
+        if over := statement.too_large:
+            because = (
+                f"{form.name} would have {over.found:,} {over.what}, and {dialect.name} takes "
+                f"{over.limit:,}"
+            )
 
 
 @dataclass(frozen=True, repr=False)
@@ -154,7 +184,7 @@ class Preflight(Shown):
 
     @property
     def table_problems(self) -> list[str]:
-        """The same, of a table of its rows."""
+        """What is over a limit in a table of its rows, and what to change; each a line."""
         return [check.problem(self.dialect) for check in self.table_checks if not check.ok]
 
 
@@ -169,126 +199,96 @@ def preflight(query: Query, dialect: Dialect) -> Preflight:
 
 def features_table(statement: Statement, query: Query, dialect: Dialect) -> list[Check]:
     """The sizes of a table of a statement's rows."""
-    number_bytes = 8 if query.output == "bits" else np.dtype(query.program.prepare.dtype).itemsize
+    output, dtype = query.options.output, query.program.prepare.dtype
+    number_bytes = 8 if output == "bits" else np.dtype(dtype).itemsize
     n_features = len(statement.columns) - statement.n_kept
-    return table_checks(statement.n_kept, n_features, number_bytes, query.output, dialect)
+    return table_checks(statement.n_kept, n_features, number_bytes, output, dialect)
 
 
-def _plan(query: Query, dialect: Dialect) -> Plan:
-    program = _program(query)
-    guarded = _guarded(query) and program.prepare.nulls == "error"
-    n_kept = len(query.keep)
-    return plan_program(program, query.plan, dialect, n_kept=n_kept, every_column=guarded)
-
-
-def _guarded(query: Query) -> bool:
-    # The bare projection of columns is casts, + and - only: it has no room for a guard.
-    return query.guard and query.stage == "features"
-
-
-def _choose_form(query: Query, plan: Plan | None, dialect: Dialect) -> tuple[str, str]:
-    """The form to try first, and why."""
-    if plan is None or query.form != "auto":
-        return query.form, "asked for"
-    n_columns = len(plan.program.prepare.columns)
-    if query.long is not None and n_columns > _GATHERED:
-        return "tables", f"{n_columns:,} columns, and up to {_GATHERED:,} entries are gathered"
-    operations = plan.additions + plan.products
-    limit = dialect.limits.operations
-    short = operations <= limit
-    return ("wide" if short else "tables"), (
-        f"{operations:,} additions and products a row, {'at most' if short else 'over'} the "
-        f"{limit:,} that {dialect.name} plans quickly"
+def _plan(query: Query, form: Form, dialect: Dialect) -> Plan:
+    program = query.asked
+    return plan_program(
+        program,
+        query.options.plan,
+        dialect,
+        n_kept=len(query.options.keep),
+        every_column=query.guards(form) and program.prepare.nulls == "error",
     )
 
 
-def _write(query: Query, form: str, because: str, plan: Plan | None, dialect: Dialect) -> Statement:
-    program = _program(query)
-    array = query.array_name if query.output == "array" else None
-    bits = _bit_names(query)
-    kept = (*(() if query.long is None else (query.long.row,)), *query.keep)
-    columns = (*kept, *(bits or (program.names if array is None else (array,))))
+def _statement(
+    query: Query, form: Form, because: str, plan: Plan | None, dialect: Dialect
+) -> Statement:
+    job = _job(query, form, plan, dialect)
     if query.long is None:  # else they are data, not names
-        require_distinct(program.prepare.columns, "input column", dialect)
-    require_distinct(columns, "output column", dialect)
-    # Entries that are joined have room for a guard, whatever is made of them.
-    guard = query.guard if form == "tables" or query.long is not None else _guarded(query)
-    booleans = program.prepare.booleans if query.booleans is None else query.booleans
-    side: dict[tuple[int, str], tuple[str, Table]] = {}
-    if form == "tables" or query.long is not None:
-        side = side_tables(program, query.digest, query.token)
-    names = {key: quote(full, dialect) for key, (full, _) in side.items()}
-    if form == "wide":
-        assert plan is not None
-        gathered = None
-        if query.long is not None:
-            side = {key: found for key, found in side.items() if key[0] == 0}
-            gathered = gather_rows(
-                program, plan.program.prepare, query.relation, query.long, query.keep,
-                dialect, names, columns, guard=guard, booleans=booleans,
-            )  # fmt: skip
-        select, widest = wide_select(
-            plan, query.relation, kept, dialect,
-            array=array, bits=bits, guard=guard, booleans=booleans, gathered=gathered,
-        )  # fmt: skip
-    else:
-        select, widest = tables_select(
-            program, query.relation, query.keep, dialect, names, columns,
-            array=array, bits=bits, guard=guard, long=query.long, booleans=booleans,
-        )  # fmt: skip
+        require_distinct(job.program.prepare.columns, "input column", dialect)
+    require_distinct(job.columns, "output column", dialect)
+    lines = [f"sqlkrp map {query.digest}", f"{query.title}; {query.options.stage}, {form.name} form"]
+    if job.side:
+        lines.append("joins side tables of this map: sqlkrp tables MAP writes them, with load.sql")
+    items = len(job.program.names) if query.options.output == "array" else 0
+    written = form.write(job)
+    text, found = finished(written, lines, form.name, dialect, outputs=job.columns, items=items)
+    n_kept = len(job.kept)
+    return Statement(
+        text, form.name, because, job.columns, n_kept, plan, found, written.side_tables
+    )
+
+
+def _job(query: Query, form: Form, plan: Plan | None, dialect: Dialect) -> Job:
+    program, long = query.asked, query.long
+    output = OUTPUTS[query.options.output]
+    joins = form.joins or long is not None
+    return Job(
+        program=program,
+        plan=plan,
+        relation=query.relation,
+        long=long,
+        keep=query.options.keep,
+        output=output,
+        output_names=tuple(output.names(query.array_name, program.names)),
+        guard=query.guards(form),
+        booleans=program.prepare.booleans if query.booleans is None else query.booleans,
+        dialect=dialect,
+        side=side_tables(program, query.digest, query.token) if joins else {},
+    )
+
+
+def finished(
+    written: Written,
+    lines: Sequence[str],
+    form: str,
+    dialect: Dialect,
+    *,
+    outputs: Sequence[str],
+    items: int = 0,
+) -> tuple[str, list[Check]]:
+    """The text of a statement with its head, and its sizes.
+
+    ``items`` are the features of one array, 0 if they are columns.
+    """
+    if not dialect.executed:
+        warning = (
+            f"generated for {dialect.name}, and never executed there by sqlkrp's tests: "
+            "compare a few rows with the map's transform first"
+        )
+        lines = [warning, *lines]
+    head = "".join(f"-- {line}\n" for line in lines)
     end = f"\n{dialect.settings}" if dialect.settings else ""
-    text = _head(query, form, dialect) + select + end
-    items = 0 if array is None else len(program.names)
-    found = checks(text, form, dialect, widest=widest, outputs=len(columns), items=items)
-    return Statement(text, form, because, columns, len(kept), plan, found, dict(side.values()))
+    text = head + written.select + end
+    names = list(FORMS)
+    others = names[names.index(form) + 1 :] if form in FORMS else []
+    return text, checks(
+        text, others, dialect, widest=written.widest, outputs=len(outputs), items=items
+    )
 
 
-def _program(query: Query) -> Program:
-    """What is asked for: the features, or the bare projection."""
-    return query.program if query.stage == "features" else query.program.projection()
-
-
-def _bit_names(query: Query) -> list[str]:
-    """The columns of packed signs, if that is what is asked for."""
-    if query.output != "bits":
-        return []
-    last = _program(query).stages[-1]
-    if not (isinstance(last, Elementwise) and last.function == "sign"):
+def _require_output(query: Query, dialect: Dialect) -> None:
+    if query.options.output == "array" and dialect.array is None:
+        raise LimitError(f"{dialect.name} has no arrays of numbers: use output='columns'")
+    last = query.asked.stages[-1]
+    is_signs = isinstance(last, Elementwise) and last.function == "sign"
+    if query.options.output == "bits" and not is_signs:
         raise ParameterError(
             "output='bits' is for features that are signs: draw RankOneProjection(binary=True)"
         )
-    return bit_names(query.array_name, last.n_outputs)
-
-
-def _check(query: Query, dialect: Dialect) -> None:
-    for name, value, allowed in (
-        ("form", query.form, FORMS),
-        ("stage", query.stage, STAGES),
-        ("output", query.output, OUTPUTS),
-        ("plan", query.plan, PLANS),
-    ):
-        if value not in allowed:
-            raise ParameterError(f"{name}={value!r} is not allowed: use one of {allowed}")
-    if query.output == "array" and dialect.array is None:
-        raise LimitError(f"{dialect.name} has no arrays of numbers: use output='columns'")
-    if query.long is not None and query.long.keys is None and query.keep:
-        raise ParameterError(
-            f"columns to keep ({', '.join(map(repr, query.keep))}) come from a table of rows: "
-            "name it (rows=TABLE)"
-        )
-
-
-def _head(query: Query, form: str, dialect: Dialect) -> str:
-    lines = [
-        f"sqlkrp map {query.digest}",
-        f"{query.title}; {query.stage}, {form} form",
-    ]
-    if not dialect.executed:
-        lines.insert(
-            0,
-            f"generated for {dialect.name}, and never executed there by sqlkrp's tests: "
-            "compare a few rows with the map's transform first",
-        )
-    if form == "tables" or query.long is not None:
-        lines.append("joins side tables of this map: sqlkrp tables MAP writes them, with load.sql")
-    return "".join(f"-- {line}\n" for line in lines)

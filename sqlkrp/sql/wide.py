@@ -10,143 +10,127 @@ once; they are never parsed again.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
+from sqlkrp.sql.entries import Gathered, gathered_rows
 from sqlkrp.sql.facts import Dialect
+from sqlkrp.sql.job import Job, Written
 from sqlkrp.sql.names import balanced, firm_cast, listed, number, quote, soft_cast, text
-from sqlkrp.sql.packing import packed
-from sqlkrp.sql.planning import Plan
 from sqlkrp.sql.sharing import Circuit, Pairs
-from sqlkrp.sql.tables import Gathered
+from sqlkrp.sql.vectors import Vector
 from sqlkrp.stages import (
-    Affine,
+    Butterflies,
     Distances,
     Elementwise,
+    Linear,
     Prepare,
-    Scale,
     Stage,
     SumOfProducts,
-    WeightedSums,
 )
 
-__all__ = ["wide_select"]
+__all__ = ["WRITERS", "write_wide_form"]
 
 # Names are for people, who do not read a statement of more operations column by column.
 _READABLE = 5_000
 
 
-def wide_select(
-    plan: Plan,
-    relation: str,
-    keep: Sequence[str],
-    dialect: Dialect,
-    *,
-    array: str | None = None,
-    bits: Sequence[str] = (),
-    guard: bool = True,
-    booleans: Collection[str] = (),
-    gathered: Gathered | None = None,
-) -> tuple[str, int]:
-    """The SELECT of a planned program's outputs from ``relation`` (SQL), in the wide form.
-
-    Also returns how many entries its widest SELECT has. ``keep`` columns come first. With
-    ``array`` the outputs are one array column of that name, with ``bits`` they are signs packed
-    into columns of these names. With ``guard`` a missing value under
-    ``nulls="error"`` stops the statement. Inputs that were ``gathered`` are prepared already.
-    """
-    program = plan.program
-    carried = [f"k{i}" for i in range(len(keep))]
-    sources = [quote(name, dialect) for name in keep]
-    by_position = plan.additions + plan.products > _READABLE
-    writer = _Writer(
-        dialect, program.prepare.dtype, relation, guard, booleans, by_position, carried, sources
-    )
-    values: list[str] = []
-    if gathered is not None:
-        values = writer.go_on_from(gathered, complete=program.prepare.nulls != "propagate")
-    for i, stage in enumerate(program.stages):
-        if i == 0 and gathered is not None:
-            continue
-        if i and isinstance(program.stages[i - 1], _UNNAMED) and not isinstance(stage, Scale):
-            values = writer.named(values, "p")
-        if i in plan.chosen:
-            values = _circuit(plan.chosen[i].circuit, values, writer)
-        elif i in plan.pairs:
-            values = _pairs(plan.pairs[i], stage, values, writer)
-        else:
-            values = _WRITERS[type(stage)](stage, values, writer)
-    kept = [f"{alias} AS {quote(name, dialect)}" for alias, name in zip(carried, keep, strict=True)]
-    if bits:
-        outputs = [
-            f"{writer.if_complete(value)} AS {quote(name, dialect)}"
-            for value, name in zip(packed(values, dialect), bits, strict=True)
-        ]
-    elif array is None:
-        outputs = [
-            f"{value} AS {quote(name, dialect)}"
-            for value, name in zip(values, program.names, strict=True)
-        ]
+def write_wide_form(job: Job) -> Written:
+    """The SELECT of a planned program's outputs from the source."""
+    plan = job.plan
+    assert plan is not None
+    writer = _Writer(job, by_position=plan.additions + plan.products > _READABLE)
+    first, *later = plan.program.stages
+    gathered = None
+    if job.long is None:
+        values = WRITERS[type(first)](writer, first, 0, Vector([]))
     else:
-        outputs = [f"{_as_array(values, writer)} AS {quote(array, dialect)}"]
-    select = writer.select([*kept, *outputs])
+        gathered = gathered_rows(job, plan.program.prepare)
+        values = writer.go_on_from(gathered)
+    for position, stage in enumerate(later, start=1):
+        if not values.is_named and not _reads_once(stage):
+            values = writer.named(values, "p")
+        values = WRITERS[type(stage)](writer, stage, position, values)
+    aliases = writer.carried[len(writer.carried) - len(job.kept) :]
+    kept = zip(aliases, job.kept, strict=True)
+    items = [f"{alias} AS {quote(name, job.dialect)}" for alias, name in kept]
+    outputs = Vector(values, there="complete = 1" if writer.complete else "")
+    select = writer.select([*items, *job.outputs(outputs)])
     if gathered is None:
-        return select, writer.widest
-    return gathered.statement(f"{select}\nORDER BY s.{gathered.place}"), writer.widest
+        return Written(select, writer.widest, {})
+    chain = gathered.chain
+    ordered = f"{select}\nORDER BY s.{gathered.place}"
+    return Written(chain.text(ordered), writer.widest, chain.side_tables)
+
+
+def _reads_once(stage: Stage) -> bool:
+    """Whether a stage writes each of its inputs once at most, so that none needs a name."""
+    if not (isinstance(stage, Linear) and stage.picks):
+        return False
+    return len(np.unique(stage.input)) == len(stage.input)
 
 
 @dataclass
 class _Writer:
-    """The FROM clause below the SELECT that is being written, and what goes through to it."""
+    """What lies below the SELECT that is being written, and what goes through to it."""
 
-    dialect: Dialect
-    dtype: str
-    below: str
-    """The relation, then the SELECTs over it."""
-    guard: bool
-    booleans: Collection[str] = ()
+    job: Job
     by_position: bool = False
     """Whether to refer to columns by their places, where the dialect can."""
-    carried: Sequence[str] = ()
-    carry_sources: Sequence[str] = ()
     complete: bool = False
     """Whether a column ``complete`` is 1 in rows with features; else all rows have them."""
+    below: str = ""
+    """The relation, then the SELECTs over it."""
+    carried: list[str] = field(default_factory=list)
     levels: int = 0
     widest: int = 0
     """Entries of the widest SELECT so far."""
 
+    def __post_init__(self) -> None:
+        self.below = self.below or self.job.relation
+        self.carried = [f"k{i}" for i in range(len(self.job.kept))]
+
     @property
-    def type(self) -> str:
-        """The SQL type that features are computed in."""
-        return self.dialect.float_types[self.dtype]
+    def dialect(self) -> Dialect:
+        """The dialect that is written."""
+        return self.job.dialect
 
     def literal(self, value: float) -> str:
-        """A number of that type."""
-        return number(value, self.dtype, self.dialect)
+        """A number of the type that features are computed in."""
+        return number(value, self.job.dtype, self.dialect)
 
     def if_complete(self, value: str) -> str:
         """A value, but NULL in a row without features."""
         return f"CASE WHEN complete = 1 THEN {value} END" if self.complete else value
 
-    def zero(self) -> str:
-        """The sum of nothing."""
-        return self.if_complete(self.literal(0.0))
-
     def cast(self, value: str, dtype: str | None = None) -> str:
-        """A cast to that type, or to another's."""
-        kind = self.type if dtype is None else self.dialect.float_types[dtype]
+        """A cast to that type, or to that of another NumPy dtype."""
+        kind = self.dialect.float_types[dtype or self.job.dtype]
         return self.dialect.cast.format(value=value, type=kind)
 
-    def go_on_from(self, gathered: Gathered, *, complete: bool) -> list[str]:
-        """Read inputs that are prepared already; some are NULL if not all rows are ``complete``."""
+    def sum_of(self, plus: Sequence[str], minus: Sequence[str], constant: float = 0.0) -> str:
+        """Sum of ``plus`` minus sum of ``minus``, balanced, and a constant."""
+        if not plus and not minus:
+            return self.if_complete(self.literal(constant))
+        if constant:
+            plus = [*plus, self.literal(constant)]
+        if not minus:
+            return balanced(plus, " + ")
+        if not plus:
+            return f"-({balanced(minus, ' + ')})"
+        return f"({balanced(plus, ' + ')}) - ({balanced(minus, ' + ')})"
+
+    def go_on_from(self, gathered: Gathered) -> Vector:
+        """Read inputs that are prepared already; some are NULL if not all rows are complete."""
         self.below = f"{gathered.relation} s"
         self.carried = [gathered.place, *self.carried]
-        self.complete = not complete
+        self.complete = self.job.program.prepare.nulls == "propagate"
         self.levels, self.widest = 1, gathered.widest
-        return [f"x{i}" for i in range(gathered.n_inputs)]
+        return Vector((f"x{i}" for i in range(gathered.n_inputs)), is_named=True)
 
     def level(self, items: Mapping[str, str]) -> dict[str, str]:
         """Open a SELECT of these items (name to value) over what is below; carried ones go along.
@@ -156,8 +140,8 @@ class _Writer:
         """
         carried = list(self.carried)
         if not self.levels:
-            pairs = zip(self.carry_sources, self.carried, strict=True)
-            carried = [f"{column} AS {alias}" for column, alias in pairs]
+            pairs = zip(self.job.kept, self.carried, strict=True)
+            carried = [f"{quote(column, self.dialect)} AS {alias}" for column, alias in pairs]
         elif self.complete:
             carried.append("complete")
         columns, packed = self._split(items, len(carried))
@@ -196,9 +180,10 @@ class _Writer:
         room, pairs = max(limit - n_carried - 1, 0), list(items.items())
         return dict(pairs[:room]), dict(pairs[room:])
 
-    def named(self, values: Sequence[str], letter: str) -> list[str]:
+    def named(self, values: Sequence[str], letter: str) -> Vector:
         """Name each value in a SELECT of its own, so that it can be used more than once."""
-        return list(self.level({f"{letter}{i}": value for i, value in enumerate(values)}).values())
+        items = {f"{letter}{i}": value for i, value in enumerate(values)}
+        return Vector(self.level(items).values(), is_named=True)
 
     def select(self, items: Sequence[str]) -> str:
         """The whole statement, with these items outermost."""
@@ -206,52 +191,67 @@ class _Writer:
         return f"SELECT\n{listed(items)}\nFROM {self.below}"
 
 
-def _prepare(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
-    assert isinstance(stage, Prepare)
-    dialect = writer.dialect
-    columns = [quote(name, dialect) for name in stage.columns]
+# --- the first stage --------------------------------------------------------------------------
+
+
+def _prepare(writer: _Writer, stage: Prepare, position: int, values: Sequence[str]) -> Vector:
     constant = [] if stage.constant is None else [writer.literal(stage.constant)]
-    if stage.nulls == "error" and not writer.guard:
-        values = [
-            firm_cast(column, writer.dtype, dialect, boolean=name in writer.booleans)
-            for column, name in zip(columns, stage.columns, strict=True)
-        ]
+    if stage.nulls == "error" and not writer.job.guard:
+        values = _casts(writer, stage, firm_cast)
     else:
-        soft = [
-            soft_cast(column, writer.dtype, dialect, boolean=name in writer.booleans)
-            for column, name in zip(columns, stage.columns, strict=True)
-        ]
-        values = writer.named(soft, "x")
-        finite = [dialect.finite(value, stage.dtype) for value in values]
-        if stage.nulls == "propagate":
-            complete = f"CASE WHEN {balanced(finite, ' AND ')} THEN 1 ELSE 0 END"
-            inputs = {f"x{i}": value for i, value in enumerate(values)}
-            above = writer.level({"complete": complete, **inputs})
-            writer.complete = True
-            values = [writer.if_complete(above[name]) for name in inputs]
-            constant = [writer.if_complete(value) for value in constant]
-        else:
-            values = [
-                f"CASE WHEN {test} THEN {value} ELSE {otherwise} END"
-                for test, value, otherwise in zip(
-                    finite, values, _instead_of_missing(stage, values, writer), strict=True
-                )
-            ]
-    values = _held(stage, values, writer)
+        values = writer.named(_casts(writer, stage, soft_cast), "x")
+        values = _treated(writer, stage, values)
+        constant = [writer.if_complete(value) for value in constant]
     values = [
-        _affine(value, float(shift), float(scale), writer)
-        for value, shift, scale in zip(values, stage.shift, stage.scale, strict=True)
+        _shifted(writer, value, float(shift), float(scale))
+        for value, shift, scale in zip(
+            _held(writer, stage, values), stage.shift, stage.scale, strict=True
+        )
     ]
     if stage.unit_length:
-        return _unit_length(values, constant, writer)
+        return _unit_length(writer, values, constant)
     return writer.named([*values, *constant], "x")
 
 
-def _held(stage: Prepare, values: list[str], writer: _Writer) -> list[str]:
+def _casts(writer: _Writer, stage: Prepare, cast: Callable[..., str]) -> list[str]:
+    job = writer.job
+    return [
+        cast(quote(name, job.dialect), job.dtype, job.dialect, boolean=name in job.booleans)
+        for name in stage.columns
+    ]
+
+
+def _treated(writer: _Writer, stage: Prepare, values: Sequence[str]) -> list[str]:
+    """What is read where a value is missing."""
+    finite = [writer.dialect.finite(value, stage.dtype) for value in values]
+    if stage.nulls == "propagate":
+        complete = f"CASE WHEN {balanced(finite, ' AND ')} THEN 1 ELSE 0 END"
+        inputs = {f"x{i}": value for i, value in enumerate(values)}
+        above = writer.level({"complete": complete, **inputs})
+        writer.complete = True
+        return [writer.if_complete(above[name]) for name in inputs]
+    if stage.fills:
+        otherwise = [writer.literal(float(fill)) for fill in stage.fill]
+    else:
+        otherwise = [
+            writer.dialect.error(
+                text(f"missing value in column {name}", writer.dialect),
+                value,
+                writer.job.type_name,
+            )
+            for name, value in zip(stage.columns, values, strict=True)
+        ]
+    return [
+        f"CASE WHEN {test} THEN {value} ELSE {instead} END"
+        for test, value, instead in zip(finite, values, otherwise, strict=True)
+    ]
+
+
+def _held(writer: _Writer, stage: Prepare, values: Sequence[str]) -> Sequence[str]:
     """Values inside their bounds; by CASE, as a missing one is to stay missing everywhere."""
     if not stage.bounds:
         return values
-    low, high = (bound.astype(writer.dtype).tolist() for bound in stage.bounds)
+    low, high = (bound.astype(stage.dtype).tolist() for bound in stage.bounds)
     values = writer.named(values, "x")
     return [
         f"CASE WHEN {value} < {writer.literal(least)} THEN {writer.literal(least)} "
@@ -262,28 +262,17 @@ def _held(stage: Prepare, values: list[str], writer: _Writer) -> list[str]:
     ]
 
 
-def _instead_of_missing(stage: Prepare, values: list[str], writer: _Writer) -> list[str]:
-    if stage.fills:
-        return [writer.literal(float(fill)) for fill in stage.fill]
-    return [
-        writer.dialect.error(
-            text(f"missing value in column {name}", writer.dialect), value, writer.type
-        )
-        for name, value in zip(stage.columns, values, strict=True)
-    ]
-
-
-def _affine(value: str, shift: float, scale: float, writer: _Writer) -> str:
+def _shifted(writer: _Writer, value: str, shift: float, scale: float) -> str:
     if shift:
         value = f"({value} - {writer.literal(shift)})"
     return f"{value} * {writer.literal(scale)}" if scale != 1 else value
 
 
-def _unit_length(values: list[str], constant: list[str], writer: _Writer) -> list[str]:
+def _unit_length(writer: _Writer, values: Sequence[str], constant: Sequence[str]) -> Vector:
     named = writer.named([*values, *constant], "x")
     # In double precision, as squares leave the range of single precision soon.
     doubles = named[: len(values)]
-    if writer.dtype != "float64":
+    if writer.job.dtype != "float64":
         doubles = [writer.cast(value, "float64") for value in doubles]
     squares = balanced([f"{value} * {value}" for value in doubles], " + ")
     columns = {f"x{i}": value for i, value in enumerate(named)}
@@ -297,146 +286,139 @@ def _unit_length(values: list[str], constant: list[str], writer: _Writer) -> lis
     return writer.named([*scaled, *above[len(values) :]], "x")
 
 
-def _circuit(circuit: Circuit, values: list[str], writer: _Writer) -> list[str]:
-    for depth, layer in enumerate(circuit.layers):
-        pairs = zip(layer.first.tolist(), layer.second.tolist(), strict=True)
-        items = {f"b{depth}_{i}": _pair(*pair, values) for i, pair in enumerate(pairs)}
-        if items:  # all hyperplanes may be all zero
-            values = list(writer.level(items).values())
-    starts, terms = circuit.starts.tolist(), circuit.terms.tolist()
-    sums = []
-    for first, last in pairwise(starts):
-        plus = [values[place - 1] for place in terms[first:last] if place > 0]
-        minus = [values[-place - 1] for place in terms[first:last] if place < 0]
-        sums.append(_difference(plus, minus, writer))
+# --- the others -------------------------------------------------------------------------------
+
+
+def _linear(writer: _Writer, stage: Linear, position: int, values: Vector) -> Vector:
+    if stage.picks:
+        return _picks(writer, stage, values)
+    plan = writer.job.plan
+    assert plan is not None
+    constants = [0.0] * stage.n_sums if stage.constant is None else _numbers(writer, stage.constant)
+    if position in plan.chosen:
+        return _circuit(writer, plan.chosen[position].circuit, values, constants)
+    terms = [
+        f"{values[place]} * {writer.literal(weight)}"
+        for place, weight in zip(stage.input.tolist(), _numbers(writer, stage.value), strict=True)
+    ]
+    ends = pairwise(stage.starts.tolist())
+    sums = [
+        writer.sum_of(terms[first:last], [], constant)
+        for (first, last), constant in zip(ends, constants, strict=True)
+    ]
     return writer.named(sums, "h")
 
 
-def _pair(first: int, second: int, values: list[str]) -> str:
+def _numbers(writer: _Writer, array: Any) -> list[float]:
+    """Numbers as the features' type has them."""
+    numbers: list[float] = array.astype(writer.job.dtype).tolist()
+    return numbers
+
+
+def _picks(writer: _Writer, stage: Linear, values: Vector) -> Vector:
+    factors = _numbers(writer, stage.value)
+    constants = [0.0] * stage.n_sums if stage.constant is None else _numbers(writer, stage.constant)
+    items = []
+    for place, factor, constant in zip(stage.input.tolist(), factors, constants, strict=True):
+        if not factor:
+            items.append(writer.if_complete(writer.literal(constant)))
+            continue
+        value = values[place] if values.is_named else f"({values[place]})"
+        item = f"{value} * {writer.literal(factor)}" if factor != 1 else value
+        items.append(f"{item} + {writer.literal(constant)}" if constant else item)
+    return Vector(items)
+
+
+def _butterflies(writer: _Writer, stage: Butterflies, position: int, values: Vector) -> Vector:
+    plan = writer.job.plan
+    assert plan is not None
+    constants = [0.0] * stage.n_outputs
+    return _circuit(writer, plan.chosen[position].circuit, values, constants)
+
+
+def _circuit(
+    writer: _Writer, circuit: Circuit, values: Vector, constants: Sequence[float]
+) -> Vector:
+    below: Sequence[str] = values
+    for depth, layer in enumerate(circuit.layers):
+        pairs = zip(layer.first.tolist(), layer.second.tolist(), strict=True)
+        items = {f"b{depth}_{i}": _pair(*pair, below) for i, pair in enumerate(pairs)}
+        if items:  # all hyperplanes may be all zero
+            below = list(writer.level(items).values())
+    terms = circuit.terms.tolist()
+    sums = []
+    for (first, last), constant in zip(pairwise(circuit.starts.tolist()), constants, strict=True):
+        plus = [below[place - 1] for place in terms[first:last] if place > 0]
+        minus = [below[-place - 1] for place in terms[first:last] if place < 0]
+        sums.append(writer.sum_of(plus, minus, constant))
+    return writer.named(sums, "h")
+
+
+def _pair(first: int, second: int, values: Sequence[str]) -> str:
     """One column of a layer."""
     if not second:
         return values[first - 1]
     return f"{values[first - 1]} {'+' if second > 0 else '-'} {values[abs(second) - 1]}"
 
 
-def _weighted_sums(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
-    assert isinstance(stage, WeightedSums)
-    sums = []
-    for weights in stage.weights.tolist():
+def _sum_of_products(writer: _Writer, stage: SumOfProducts, position: int, values: Vector) -> Vector:
+    plan = writer.job.plan
+    assert plan is not None
+    if position in plan.pairs:
+        terms = _terms_of_pairs(writer, plan.pairs[position], values)
+    else:
         terms = [
-            f"{value} * {writer.literal(weight)}"
-            for value, weight in zip(values, weights, strict=True)
-            if weight
+            [" * ".join(values[i] for i in factors if i >= 0) for factors in terms_of]
+            for terms_of in stage.factors.tolist()
         ]
-        sums.append(_difference(terms, [], writer))
-    return writer.named(sums, "h")
-
-
-def _sum_of_products(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
-    assert isinstance(stage, SumOfProducts)
-    terms = [
-        [" * ".join(values[i] for i in factors if i >= 0) for factors in terms_of]
-        for terms_of in stage.factors.tolist()
-    ]
-    return _sums_of_terms(terms, stage, writer)
-
-
-def _pairs(shared: Pairs, stage: Stage, values: list[str], writer: _Writer) -> list[str]:
-    """The same, where many products of two factors are in more than one term."""
-    assert isinstance(stage, SumOfProducts)
-    single = sorted(set(shared.others.ravel().tolist()))
-    products = {f"q{i}": f"{values[a]} * {values[b]}" for i, (a, b) in enumerate(shared.pairs)}
-    above = writer.level(products | {f"h{i}": values[i] for i in single})
-    terms = [
-        [
-            " * ".join([above[f"q{pair}"], *(above[f"h{i}"] for i in others)])
-            for pair, others in zip(pairs_of, others_of, strict=True)
-        ]
-        for pairs_of, others_of in zip(shared.place.tolist(), shared.others.tolist(), strict=True)
-    ]
-    return _sums_of_terms(terms, stage, writer)
-
-
-def _sums_of_terms(terms: list[list[str]], stage: SumOfProducts, writer: _Writer) -> list[str]:
     sums = []
     for products, signs in zip(terms, stage.sign.tolist(), strict=True):
         plus = [product for product, sign in zip(products, signs, strict=True) if sign > 0]
         minus = [product for product, sign in zip(products, signs, strict=True) if sign < 0]
-        sums.append(_difference(plus, minus, writer))
-    return sums
+        sums.append(writer.sum_of(plus, minus))
+    return Vector(sums)
 
 
-def _scale(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
-    assert isinstance(stage, Scale)
-    constant = writer.literal(stage.constant)
-    return [f"({value}) * {constant}" for value in values]
-
-
-def _affine_places(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
-    assert isinstance(stage, Affine)
-    dtype = writer.dtype
-    columns = (stage.place, stage.factor.astype(dtype), stage.constant.astype(dtype))
-    items = []
-    for place, factor, constant in zip(*(column.tolist() for column in columns), strict=True):
-        if not factor:
-            items.append(writer.if_complete(writer.literal(constant)))
-            continue
-        item = f"{values[place]} * {writer.literal(factor)}" if factor != 1 else values[place]
-        items.append(f"{item} + {writer.literal(constant)}" if constant else item)
-    return items
-
-
-def _elementwise(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
-    assert isinstance(stage, Elementwise)
-    dialect = writer.dialect
-    return [writer.cast(dialect.function(stage.function, value, writer.dtype)) for value in values]
-
-
-def _distances(stage: Stage, values: list[str], writer: _Writer) -> list[str]:
-    assert isinstance(stage, Distances)
-    sums = []
-    for point in stage.points.astype(writer.dtype).tolist():
-        differences = [
-            f"({value} - {writer.literal(coordinate)})" if coordinate else value
-            for value, coordinate in zip(values, point, strict=True)
-            if not math.isnan(coordinate)
+def _terms_of_pairs(writer: _Writer, pairs: Pairs, values: Vector) -> list[list[str]]:
+    """Terms where many products of two factors are in more than one: each computed once."""
+    single = sorted(set(pairs.others.ravel().tolist()))
+    products = {f"q{i}": f"{values[a]} * {values[b]}" for i, (a, b) in enumerate(pairs.pairs)}
+    above = writer.level(products | {f"h{i}": values[i] for i in single})
+    return [
+        [
+            " * ".join([above[f"q{pair}"], *(above[f"h{i}"] for i in others)])
+            for pair, others in zip(pairs_of, others_of, strict=True)
         ]
-        sums.append(balanced([f"{one} * {one}" for one in differences], " + "))
+        for pairs_of, others_of in zip(pairs.place.tolist(), pairs.others.tolist(), strict=True)
+    ]
+
+
+def _distances(writer: _Writer, stage: Distances, position: int, values: Vector) -> Vector:
+    differences = [
+        f"({values[place]} - {writer.literal(coordinate)})" if coordinate else values[place]
+        for place, coordinate in zip(
+            stage.input.tolist(), _numbers(writer, stage.value), strict=True
+        )
+    ]
+    squares = [f"{one} * {one}" for one in differences]
+    sums = [
+        balanced(squares[first:last], " + ") for first, last in pairwise(stage.starts.tolist())
+    ]
     return writer.named(sums, "h")
 
 
-_WRITERS: dict[type[Stage], Callable[[Any, list[str], _Writer], list[str]]] = {
+def _elementwise(writer: _Writer, stage: Elementwise, position: int, values: Vector) -> Vector:
+    dialect, dtype = writer.dialect, writer.job.dtype
+    return Vector(
+        writer.cast(dialect.function(stage.function, value, dtype)) for value in values
+    )
+
+
+WRITERS: dict[type[Stage], Callable[[_Writer, Any, int, Vector], Vector]] = {
     Prepare: _prepare,
-    WeightedSums: _weighted_sums,
+    Linear: _linear,
+    Butterflies: _butterflies,
     SumOfProducts: _sum_of_products,
-    Scale: _scale,
-    Affine: _affine_places,
-    Elementwise: _elementwise,
     Distances: _distances,
+    Elementwise: _elementwise,
 }
-
-
-# What these give is an expression; a stage that reads a value more than once has it named first.
-_UNNAMED = (SumOfProducts, Scale, Affine, Elementwise)
-
-
-def _difference(plus: Sequence[str], minus: Sequence[str], writer: _Writer) -> str:
-    """Sum of ``plus`` minus sum of ``minus``, balanced; the constant 0 when both are empty."""
-    if not plus and not minus:
-        return writer.zero()
-    if not minus:
-        return balanced(plus, " + ")
-    if not plus:
-        return f"-({balanced(minus, ' + ')})"
-    return f"({balanced(plus, ' + ')}) - ({balanced(minus, ' + ')})"
-
-
-def _as_array(values: list[str], writer: _Writer) -> str:
-    dialect = writer.dialect
-    assert dialect.array is not None
-    assert dialect.array_cast is not None
-    array = dialect.array.format(items=", ".join(values))
-    if writer.complete:
-        # A row without features has no array, rather than an array of NULLs.
-        array = dialect.array_when.format(test="complete = 1", array=array)
-    return dialect.array_cast.format(array=array, type=writer.type, count=len(values))

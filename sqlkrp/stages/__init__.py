@@ -1,45 +1,45 @@
-"""The stages of a row program and their NumPy twins.
+"""The stages of a row program, and what they mean in NumPy.
 
-A feature map is a short list of stages, each taking a vector of inputs to the next. A stage holds
-its numbers (they are the truth: nothing is drawn again), knows what it computes (``apply``), what
-it costs (``additions``, ``products``), and which tables describe it to a database (``tables``).
-How it is written in SQL is in ``sqlkrp.sql``.
+A feature map is a short list of stages, each taking a vector of inputs to the next. A stage is a
+record of its tables (they are the truth: nothing is drawn again). What it means stands in rooms of
+its own: ``twin`` (NumPy), ``rounding``, ``cost``, ``sizes``, and in ``sqlkrp.sql`` one room a form
+of SQL; each is a dict from record to function.
 """
 
-from sqlkrp.stages.base import Array, Stage, Table
+from sqlkrp.stages.cost import Cost, cost
+from sqlkrp.stages.parts import beside
 from sqlkrp.stages.prepare import Prepare, missing_message
-from sqlkrp.stages.program import Program
-from sqlkrp.stages.projections import Butterflies, Distances, Projection, SignedSums, WeightedSums
-from sqlkrp.stages.values import Affine, Elementwise, Scale, SumOfProducts
+from sqlkrp.stages.program import Program, is_projection
+from sqlkrp.stages.records import Butterflies, Distances, Elementwise, Linear, SumOfProducts
+from sqlkrp.stages.stage import Array, Stage, is_unicode
+from sqlkrp.stages.twin import apply
 
 __all__ = [
-    "STAGES",
-    "Affine",
+    "RECORDS",
     "Array",
     "Butterflies",
+    "Cost",
     "Distances",
     "Elementwise",
+    "Linear",
     "Prepare",
     "Program",
-    "Projection",
-    "Scale",
-    "SignedSums",
     "Stage",
     "SumOfProducts",
-    "Table",
-    "WeightedSums",
+    "apply",
+    "beside",
+    "cost",
+    "is_projection",
+    "is_unicode",
     "missing_message",
 ]
 
 #: Every kind of stage by the name that map files use.
-STAGES: dict[str, type[Stage]] = {
+RECORDS: dict[str, type[Stage]] = {
     "prepare": Prepare,
-    "signed_sums": SignedSums,
+    "linear": Linear,
     "butterflies": Butterflies,
-    "weighted_sums": WeightedSums,
     "sum_of_products": SumOfProducts,
-    "scale": Scale,
-    "affine": Affine,
-    "elementwise": Elementwise,
     "distances": Distances,
+    "elementwise": Elementwise,
 }

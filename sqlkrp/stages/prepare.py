@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
-from sqlkrp.errors import MissingValueError
-from sqlkrp.stages.base import Array, Stage, Table, require, require_names
+from sqlkrp.stages.stage import Array, Stage, require, require_names
 
 __all__ = ["Prepare", "missing_message"]
 
@@ -22,6 +20,7 @@ class Prepare(Stage):
     One beyond ``low`` or ``high`` is read as these.
     """
 
+    n_inputs: int = field(init=False)
     columns: tuple[str, ...]
     fill: Array
     """What a missing value is read as; used by the policies ``zero`` and ``mean``."""
@@ -39,12 +38,14 @@ class Prepare(Stage):
     A column that is not held has the least number of the dtype."""
     high: Array | None = None
     """What each column is held below."""
-    n_inputs: int = field(init=False)
 
     POLICIES: ClassVar[tuple[str, ...]] = ("error", "zero", "mean", "propagate")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_inputs", len(self.columns))
+        super().__post_init__()
+
+    def check(self) -> None:
         require((self.low is None) == (self.high is None), "one of two bounds is missing")
         for numbers in (self.fill, self.shift, self.scale, *self.bounds):
             require(numbers.shape == (len(self.columns),), "columns and statistics differ")
@@ -79,95 +80,6 @@ class Prepare(Stage):
         end = np.finfo(self.dtype).max
         held: Array = (self.bounds[0] > -end) | (self.bounds[1] < end)
         return held
-
-    @property
-    def additions(self) -> int:
-        return int(np.count_nonzero(self.shift)) + (len(self.columns) if self.unit_length else 0)
-
-    @property
-    def products(self) -> int:
-        unit = 2 * len(self.columns) if self.unit_length else 0
-        return int(np.count_nonzero(self.scale != 1)) + unit
-
-    def apply(self, X: Array) -> Array:
-        with np.errstate(over="ignore", invalid="ignore"):
-            values = np.array(X, dtype=self.dtype)
-            missing = ~np.isfinite(values)
-            left_blank = missing.any(axis=1) & (self.nulls == "propagate")
-            self._treat(values, missing)
-            values[left_blank] = np.nan
-            if self.bounds:
-                np.clip(values, *(bound.astype(self.dtype) for bound in self.bounds), out=values)
-            values -= self.shift.astype(self.dtype)
-            values *= self.scale.astype(self.dtype)
-            if self.unit_length:
-                # In double precision, as squares leave the range of single precision soon.
-                wide = values.astype("float64")
-                norm = np.sqrt(np.sum(wide * wide, axis=1, keepdims=True)).astype(self.dtype)
-                # A row of zeros has no direction: it stays a row of zeros.
-                values = np.where(norm == 0, values, values / np.where(norm == 0, 1, norm))
-        if self.constant is not None:
-            ones = np.where(left_blank, np.nan, self.constant)
-            values = np.column_stack([values, ones.astype(self.dtype)])
-        return values
-
-    def rounding(self, X: Array, errors: Array, eps: float) -> Array:
-        # Some engines compute in double precision whatever the dtype: the cast counts as well.
-        values = np.where(np.isfinite(X), X, self.fill)
-        if self.bounds:
-            values = np.clip(values, *self.bounds)
-        scaled = (values - self.shift) * self.scale
-        sizes = (np.abs(values) + np.abs(self.shift)) * np.abs(self.scale)
-        found: Array = eps * (sizes + 2 * np.abs(scaled))
-        if self.unit_length:
-            norm = np.sqrt(np.sum(scaled * scaled, axis=1, keepdims=True))
-            norm[norm == 0] = 1
-            of_norm = np.sqrt(np.sum(found * found, axis=1, keepdims=True)) / norm
-            of_norm += eps * math.sqrt(len(self.columns))
-            found = found / norm + np.abs(scaled) / norm * of_norm
-        if self.constant is not None:
-            found = np.column_stack([found, np.full(len(found), eps * abs(self.constant))])
-        return found
-
-    def _treat(self, values: Array, missing: Array) -> None:
-        if self.nulls == "error" and missing.any():
-            counts = missing.sum(axis=0)
-            raise MissingValueError(missing_message(dict(zip(self.columns, counts, strict=True))))
-        if self.fills:
-            np.copyto(values, self.fill.astype(self.dtype), where=missing)
-
-    def tables(self) -> dict[str, Table]:
-        names = ("fill", "shift", "scale", *(("low", "high") if self.bounds else ()))
-        return {
-            "columns": {
-                "feature": np.arange(len(self.columns), dtype=np.int32),
-                "name": np.array(self.columns, dtype=object),
-                **{name: getattr(self, name).astype(self.dtype) for name in names},
-            }
-        }
-
-    def only(self, outputs: Array) -> tuple[Stage, Array, Array]:
-        d = len(self.columns)
-        if self.unit_length or self.nulls == "propagate":
-            # Every column decides what a row becomes.
-            return self, np.arange(self.n_outputs), np.arange(d)
-        kept = outputs[outputs < d]
-        if not len(kept):
-            kept = np.arange(1)  # a table has at least a column
-        constant = self.constant if d in outputs else None
-        names = [self.columns[i] for i in kept.tolist()]
-        left = replace(
-            self,
-            columns=tuple(names),
-            fill=self.fill[kept],
-            shift=self.shift[kept],
-            scale=self.scale[kept],
-            low=None if self.low is None else self.low[kept],
-            high=None if self.high is None else self.high[kept],
-            constant=constant,
-            booleans=tuple(name for name in self.booleans if name in names),
-        )
-        return left, np.append(kept, d) if constant is not None else kept, kept
 
 
 def missing_message(counts: dict[str, int]) -> str:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from sqlkrp.display import Shown
 from sqlkrp.errors import ColumnError
-from sqlkrp.stages import base
-from sqlkrp.stages.base import Array, Stage, require, require_names
+from sqlkrp.stages import twin
+from sqlkrp.stages.cost import Cost, cost
+from sqlkrp.stages.parts import only, reading
 from sqlkrp.stages.prepare import Prepare
-from sqlkrp.stages.projections import Butterflies, Projection
+from sqlkrp.stages.records import Butterflies, Linear
+from sqlkrp.stages.rounding import rounding
+from sqlkrp.stages.sizes import size
+from sqlkrp.stages.stage import Array, Stage, require, require_names
 
-__all__ = ["Program"]
+__all__ = ["Program", "is_projection"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,47 +49,47 @@ class Program(Shown):
         assert isinstance(first, Prepare)
         return first
 
-    @property
-    def additions(self) -> int:
-        """Additions and subtractions a row."""
-        return sum(stage.additions for stage in self.stages)
+    def then(self, stages: Sequence[Stage], names: Sequence[str]) -> Program:
+        """A program that goes on with these stages, to outputs of these names."""
+        return Program((*self.stages, *stages), tuple(names))
 
     @property
-    def products(self) -> int:
-        """Multiplications and divisions a row."""
-        return sum(stage.products for stage in self.stages)
+    def cost(self) -> Cost:
+        """Operations a row, of the stages as they stand."""
+        additions, products = zip(*map(cost, self.stages), strict=True)
+        return Cost(sum(additions), sum(products))
 
     def apply(self, X: Array) -> Array:
         """The NumPy twin of the whole program."""
-        prepared = self.prepare.apply(X)
+        prepared = twin.apply(self.prepare, X)
         out = np.empty((len(prepared), len(self.names)), dtype=prepared.dtype)
         widest = max(stage.n_outputs for stage in self.stages)
-        slab = max(1, base.SLAB_VALUES // max(1, widest))
+        slab = max(1, twin.SLAB_VALUES // max(1, widest))
         # What leaves the range of numbers is infinite or NaN, in the engines as well as here.
         with np.errstate(all="ignore"):
             for first in range(0, len(prepared), slab):
                 values = prepared[first : first + slab]
                 for stage in self.stages[1:]:
-                    values = stage.apply(values)
+                    values = twin.apply(stage, values)
                 out[first : first + slab] = values
         return out
 
     def rounding(self, X: Array, eps: float) -> Array:
         """How far two ways of computing each output may be apart, by rounding alone."""
-        values = self.prepare.apply(X).astype("float64")
+        values = twin.apply(self.prepare, X).astype("float64")
         with np.errstate(all="ignore"):
-            errors = self.prepare.rounding(X, np.zeros(np.shape(X)), eps)
+            errors = rounding(self.prepare, X, np.zeros(np.shape(X)), eps)
             for stage in self.stages[1:]:
-                errors, values = stage.rounding(values, errors, eps), stage.apply(values)
+                errors, values = rounding(stage, values, errors, eps), twin.apply(stage, values)
         return errors
 
-    def magnitude(self, X: Array) -> Array:
+    def sizes(self, X: Array) -> Array:
         """A bound on the terms that each row's outputs are sums of."""
-        prepared = np.abs(self.prepare.apply(X).astype("float64"))
+        prepared = np.abs(twin.apply(self.prepare, X).astype("float64"))
         largest: Array = np.nan_to_num(prepared).max(axis=1, initial=0.0)
         with np.errstate(all="ignore"):
             for stage in self.stages[1:]:
-                largest = stage.magnitude(largest)
+                largest = size(stage, largest)
         return largest
 
     def only(self, outputs: Array | None = None, *, every_column: bool = False) -> Program:
@@ -99,19 +104,24 @@ class Program(Shown):
             if isinstance(stage, Prepare) and every_column:
                 wanted = np.arange(stage.n_outputs)
             # What only adds up nothing still stands on something.
-            left, kept, wanted = stage.only(wanted if len(wanted) else np.arange(1))
+            left, kept, wanted = only(stage, wanted if len(wanted) else np.arange(1))
             if stages:
-                stages[-1] = stages[-1].reading(kept)
+                stages[-1] = reading(stages[-1], kept)
             stages.append(left)
         return Program(tuple(reversed(stages)), names)
 
     def projection(self) -> Program:
         """The program up to and with its projection: the bare <x, r>, before any delayed factor."""
-        kinds = [isinstance(stage, Projection) for stage in self.stages]
+        kinds = [is_projection(stage) for stage in self.stages]
         if True not in kinds:
             raise ColumnError("this map has no projection stage: ask for stage='features'")
         last = kinds.index(True)
         while last + 1 < len(kinds) and isinstance(self.stages[last + 1], Butterflies):
             last += 1
         names = tuple(f"hyperplane_{i}" for i in range(self.stages[last].n_outputs))
-        return replace(self, stages=self.stages[: last + 1], names=names)
+        return Program(self.stages[: last + 1], names)
+
+
+def is_projection(stage: Stage) -> bool:
+    """Whether the outputs of a stage are <x, r> for a pool of hyperplanes r."""
+    return isinstance(stage, Butterflies) or (isinstance(stage, Linear) and not stage.picks)

@@ -1,0 +1,145 @@
+"""Parts of stages, and stages side by side: the same for all, by what their columns hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from sqlkrp.stages.prepare import Prepare
+from sqlkrp.stages.stage import (
+    ENTRY,
+    INPUTS,
+    OUTPUT,
+    OUTPUTS,
+    Array,
+    Stage,
+    columns_of,
+    require,
+)
+
+__all__ = ["beside", "only", "reading"]
+
+
+def only(stage: Stage, outputs: Array) -> tuple[Stage, Array, Array]:
+    """A stage without what these outputs (sorted) do not need.
+
+    Beside it, the outputs that it has left, which may be more where some come only together, and
+    the inputs that it needs.
+    """
+    if isinstance(stage, Prepare):
+        return _only_columns(stage, outputs)
+    together = stage.outputs_a_row
+    rows = np.unique(outputs // together)
+    kept = (rows[:, None] * together + np.arange(together)).ravel()
+    changed: dict[str, Any] = _counts(stage, n_sums=len(kept))
+    entries = _entries_of(stage, kept)
+    for name, what, array in columns_of(stage):
+        left = array[rows] if what.by == OUTPUT else array[entries]
+        changed[name] = _places_in(kept, left) if what.holds == OUTPUTS else left
+    reads = [changed[name] for name, what, _ in columns_of(stage) if what.holds == INPUTS]
+    if not reads:  # each output reads the input of its number
+        return replace(stage, n_inputs=len(kept), **changed), kept, kept
+    read = np.unique(np.concatenate([one.ravel() for one in reads]))
+    return replace(stage, **changed), kept, read[read >= 0]
+
+
+def reading(stage: Stage, inputs: Array) -> Stage:
+    """A stage where these inputs (sorted, all that are used) are all there are."""
+    changed: dict[str, Any] = {}
+    for name, what, array in columns_of(stage):
+        if what.holds == INPUTS:
+            changed[name] = np.where(array < 0, -1, _places_in(inputs, array)).astype(array.dtype)
+    return replace(stage, n_inputs=len(inputs), **changed)
+
+
+def beside(stages: Sequence[Stage], *, shared: bool) -> Stage:
+    """One stage of several of a kind, which share all inputs or have their own."""
+    first = stages[0]
+    require(all(type(one) is type(first) for one in stages), "stages side by side differ in kind")
+    counts = [one.n_inputs for one in stages]
+    own = not shared
+    changed: dict[str, Any] = {"n_inputs": sum(counts) if own else counts[0]}
+    changed |= _counts(first, n_sums=sum(one.n_outputs for one in stages))
+    offsets = {
+        INPUTS: np.cumsum([0, *counts])[:-1] * own,
+        OUTPUTS: np.cumsum([0, *(one.n_outputs for one in stages)])[:-1],
+    }
+    columns = {name: what for name, what, _ in columns_of(first)}
+    for name, what in columns.items():
+        arrays = [getattr(one, name) for one in stages]
+        require(all(isinstance(array, np.ndarray) for array in arrays), f"{name} is not in all")
+        if what.holds in offsets:
+            moved = zip(arrays, offsets[what.holds].tolist(), strict=True)
+            arrays = [np.where(array < 0, -1, array + offset) for array, offset in moved]
+            changed[name] = np.concatenate(_of_one_width(arrays)).astype("i4")
+        else:
+            changed[name] = np.concatenate(arrays)
+    for one in fields(first):
+        if one.init and one.name not in {*changed, *columns}:
+            value = getattr(first, one.name)
+            same = all(getattr(other, one.name) == value for other in stages)
+            require(same, f"stages side by side differ in {one.name}")
+    some_read = any(what.holds == INPUTS for what in columns.values())
+    require(some_read or own or len(stages) == 1, "stages side by side share their inputs")
+    return replace(first, **changed)
+
+
+def _counts(stage: Stage, **counts: int) -> dict[str, Any]:
+    """Those of the counts that this stage has as fields."""
+    names = {one.name for one in fields(stage)}
+    return {name: count for name, count in counts.items() if name in names}
+
+
+def _entries_of(stage: Stage, outputs: Array) -> Array:
+    """Which entries of its table belong to these outputs; none where it has no such table."""
+    for _, what, array in columns_of(stage):
+        if what.holds == OUTPUTS and what.by == ENTRY:
+            return np.isin(array, outputs)
+    return np.zeros(0, dtype=bool)
+
+
+def _places_in(sorted_numbers: Array, numbers: Array) -> Array:
+    places: Array = np.searchsorted(sorted_numbers, numbers).astype(numbers.dtype)
+    return places
+
+
+def _of_one_width(arrays: list[Array]) -> list[Array]:
+    """Tables of input numbers, with -1 (none) behind where another is wider."""
+    if arrays[0].ndim == 1:
+        return arrays
+    widest = max(array.shape[-1] for array in arrays)
+    return [
+        np.pad(
+            array,
+            [(0, 0)] * (array.ndim - 1) + [(0, widest - array.shape[-1])],
+            constant_values=-1,
+        )
+        for array in arrays
+    ]
+
+
+def _only_columns(prepare: Prepare, outputs: Array) -> tuple[Stage, Array, Array]:
+    d = len(prepare.columns)
+    if prepare.unit_length or prepare.nulls == "propagate":
+        # Every column decides what a row becomes.
+        return prepare, np.arange(prepare.n_outputs), np.arange(d)
+    kept = outputs[outputs < d]
+    if not len(kept):
+        kept = np.arange(1)  # a table has at least a column
+    constant = prepare.constant if d in outputs else None
+    names = [prepare.columns[i] for i in kept.tolist()]
+    left = replace(
+        prepare,
+        columns=tuple(names),
+        fill=prepare.fill[kept],
+        shift=prepare.shift[kept],
+        scale=prepare.scale[kept],
+        low=None if prepare.low is None else prepare.low[kept],
+        high=None if prepare.high is None else prepare.high[kept],
+        constant=constant,
+        booleans=tuple(name for name in prepare.booleans if name in names),
+    )
+    return left, np.append(kept, d) if constant is not None else kept, kept
