@@ -19,6 +19,7 @@ from benchmarks import peers
 from benchmarks.distortion import load, mean_distortion
 from benchmarks.measuring import PAPER, Way, markdown, measure, named
 from sqlkrp.sql.dialects import dialect
+from sqlkrp.sql.options import Options
 from sqlkrp.sql.statement import write
 
 _IID = {"pool": "achlioptas"}
@@ -127,7 +128,7 @@ def planning_section(connection: duckdb.DuckDBPyConnection, repeats: int) -> lis
     rows = []
     for name, parameters in MAPS.items():
         krp = draw(connection, **parameters)
-        query = krp.query('"source"', ("label",), "auto", "features", "columns", "auto")
+        query = krp.query('"source"', Options(keep=("label",)))
         text = write(replace(query, guard=False), dialect("duckdb")).text
         text = text.replace('FROM "source"', "FROM no_rows")
 

@@ -16,8 +16,7 @@ from sqlkrp.errors import ParameterError
 from sqlkrp.maps import MAPS
 from sqlkrp.options import MAP, MAP_OPTIONS, SEED, number_or, spelt
 from sqlkrp.sql.dialects import DIALECTS
-from sqlkrp.sql.planning import PLANS
-from sqlkrp.sql.statement import FORMS, OUTPUTS, STAGES
+from sqlkrp.sql.options import OPTIONS
 from sqlkrp.version import __version__
 
 __all__ = ["Command", "options_of", "parser"]
@@ -294,18 +293,8 @@ def _add_database(one: _Parser, *, file: bool = False) -> None:
 
 def _add_long(one: _Parser) -> None:
     group = one.group("input")
-    group.add_argument(
-        "--long",
-        type=_three_names,
-        metavar="ROW,FEATURE,VALUE",
-        help="the table is sparse, with one row for each value: the names of its three columns",
-    )
-    group.add_argument(
-        "--rows",
-        metavar="TABLE",
-        help="with --long: a table with one row for each row of the answer, so that rows without "
-        "a value are there too",
-    )
+    _add_option(group, "long", "ROW,FEATURE,VALUE", type=_three_names)
+    _add_option(group, "rows", "TABLE")
 
 
 def _add_destination(one: _Parser, force: str) -> None:
@@ -331,21 +320,21 @@ def _add_keep(one: _Parser, more: str = "") -> None:
 
 def _add_written(one: _Parser) -> None:
     group = one.group("output")
+    _add_option(group, "output", "HOW")
+    _add_option(group, "stage", "NAME")
+
+
+def _add_option(group: argparse._ArgumentGroup, name: str, metavar: str, **reads: Any) -> None:
+    """An option of statements, as it is declared."""
+    declared = OPTIONS[name]
+    default = f" (default: {declared.default})" if declared.default else ""
     group.add_argument(
-        "--output",
-        choices=OUTPUTS,
-        metavar="HOW",
-        default="columns",
-        help="how features are written: columns (one each), array (all in one column), or bits "
-        "(signs, 64 in a whole number) (default: columns)",
-    )
-    group.add_argument(
-        "--stage",
-        choices=STAGES,
-        metavar="NAME",
-        default="features",
-        help="what is computed: features, or projection, the bare sums of columns that features "
-        "are made of (default: features)",
+        f"--{name}",
+        choices=declared.metadata["allowed"] or None,
+        metavar=metavar,
+        default=declared.default,
+        help=declared.metadata["meaning"] + default,
+        **reads,
     )
 
 
@@ -361,23 +350,8 @@ def _add_dialect(one: _Parser) -> None:
 
 def _add_sql(one: _Parser) -> None:
     group = one.group("the SQL")
-    group.add_argument(
-        "--form",
-        choices=FORMS,
-        metavar="NAME",
-        default="auto",
-        help="how the SQL is made: wide (sums of columns, the faster one), tables (joins with side "
-        "tables, short whatever the map), or auto: wide if it is planned quickly (default: auto)",
-    )
-    group.add_argument(
-        "--plan",
-        choices=PLANS,
-        metavar="NAME",
-        default="auto",
-        help="how hyperplanes are added up in the wide form: plain (each by itself), shared (what "
-        "several have in common is computed once), butterflies (of a hadamard pool), or auto: the "
-        "cheapest (default: auto)",
-    )
+    _add_option(group, "form", "NAME")
+    _add_option(group, "plan", "NAME")
 
 
 def _add_engine(one: _Parser) -> None:

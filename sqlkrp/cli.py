@@ -26,6 +26,7 @@ from sqlkrp.maps import MAPS, Ensemble, FeatureMap, load
 from sqlkrp.maps.advice import counted, listed
 from sqlkrp.options import MAP, MAP_OPTIONS, SEED, map_help, summary
 from sqlkrp.spelling import as_options
+from sqlkrp.sql.options import OPTIONS
 from sqlkrp.sql.statement import Statement
 
 __all__ = ["main"]
@@ -123,7 +124,7 @@ def _featurize(given: argparse.Namespace) -> int:
                 table,
                 given.to,
                 replace=given.replace,
-                **_writing(given),
+                **_options_there(given),
             )
     known = report.facts(fitted)
     *kept, first, last = _kept_and_features(run.statement)
@@ -250,17 +251,7 @@ def _sql(given: argparse.Namespace) -> int:
     fitted = _load(given)
     if given.columns is not None:
         fitted = fitted.renamed(given.columns)
-    text = fitted.to_sql(
-        given.table,
-        form=given.form,
-        stage=given.stage,
-        output=given.output,
-        plan=given.plan,
-        keep=given.keep,
-        dialect=given.dialect,
-        long=given.long,
-        rows=given.rows,
-    )
+    text = fitted.to_sql(given.table, dialect=given.dialect, **_options(given))
     print(f"{text};")
     return 0
 
@@ -283,7 +274,7 @@ def _run(given: argparse.Namespace) -> int:
             given.into,
             view=given.view,
             replace=given.replace,
-            **_writing(given),
+            **_options_there(given),
         )
     what = "a view" if run.rows is None else counted(run.rows, "row")
     form = f"{counted(len(run.statement.columns), 'column')}, {run.statement.form} form"
@@ -307,7 +298,7 @@ def _export(given: argparse.Namespace) -> int:
             _table(given, given.file),
             given.to,
             replace=given.replace,
-            **_writing(given),
+            **_options_there(given),
         )
     form = f"{counted(len(run.statement.columns), 'column')}, {run.statement.form} form"
     wrote = f"{given.to}: {counted(run.rows or 0, 'row')}, {form}"
@@ -322,11 +313,8 @@ def _verify(given: argparse.Namespace) -> int:
             fitted,
             _table(given, given.file),
             sample=given.sample,
-            form=given.form,
-            plan=given.plan,
             tolerance=given.tolerance,
-            long=given.long,
-            rows=_rows(given),
+            **_options_there(given),
         )
     if not given.quiet:
         print("\n".join(report.verification_lines(result, every=given.all)))
@@ -335,15 +323,7 @@ def _verify(given: argparse.Namespace) -> int:
 
 def _inspect(given: argparse.Namespace) -> int:
     fitted = _load(given)
-    found = report.preflight_of(
-        fitted,
-        dialect=given.dialect,
-        form=given.form,
-        stage=given.stage,
-        output=given.output,
-        plan=given.plan,
-        keep=given.keep,
-    )
+    found = report.preflight_of(fitted, dialect=given.dialect, **_options(given))
     if given.json:
         print(json.dumps(report.facts(fitted, found), indent=1, ensure_ascii=False))
     else:
@@ -438,18 +418,19 @@ def _table(given: argparse.Namespace, source: str | None) -> Any:
     return given.table
 
 
-def _writing(given: argparse.Namespace) -> dict[str, Any]:
-    """The options of what is written, as the API names them."""
-    names = ("form", "stage", "output", "plan", "long")
+def _options(given: argparse.Namespace) -> dict[str, Any]:
+    """The options of its statement that a command has, by the names of the API."""
+    found = {name: getattr(given, name) for name in OPTIONS if hasattr(given, name)}
     label = getattr(given, "label", None)
-    keep = given.keep if label is None else [*given.keep, label]
-    return {name: getattr(given, name) for name in names} | {"keep": keep, "rows": _rows(given)}
+    return found if label is None else found | {"keep": [*given.keep, label]}
 
 
-def _rows(given: argparse.Namespace) -> Any:
+def _options_there(given: argparse.Namespace) -> dict[str, Any]:
+    """The options of a statement that is run, where the table of rows may be a file."""
+    options = _options(given)
     if given.rows and given.rows.lower().endswith((".csv", ".csv.gz", ".tsv", ".parquet")):
-        return Path(given.rows)
-    return given.rows
+        options["rows"] = Path(given.rows)
+    return options
 
 
 def _require_new(paths: Sequence[str], force: bool) -> None:

@@ -16,7 +16,7 @@ import pyarrow.parquet
 import sqlkrp
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.sql.names import quote
-from sqlkrp.sql.tables import create_side_table
+from sqlkrp.sql.side_tables import create_side_table
 
 _numbers = itertools.count()
 

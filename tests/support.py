@@ -11,6 +11,7 @@ import pandas as pd
 
 import sqlkrp
 from sqlkrp.sql.dialects import dialect
+from sqlkrp.sql.options import Options
 from sqlkrp.sql.statement import write
 
 #: The paper's map: the homogeneous kernel, of columns as they are, and independent entries.
@@ -50,7 +51,7 @@ def read_table(path: Path) -> pd.DataFrame:
 
 def unguarded(krp, table: str = "t", *, stage: str = "features", plan: str = "auto"):
     """The wide statement that a run sends after its preflight: without guards of its own."""
-    query = krp.query(f'"{table}"', (), "wide", stage, "columns", plan)
+    query = krp.query(f'"{table}"', Options(form="wide", stage=stage, plan=plan))
     return write(dataclasses.replace(query, guard=False), dialect("duckdb"))
 
 

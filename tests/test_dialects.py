@@ -15,9 +15,10 @@ import sqlkrp
 from sqlkrp.errors import ColumnError, LimitError, ParameterError
 from sqlkrp.sql.dialects import DIALECTS
 from sqlkrp.sql.names import quote, text
+from sqlkrp.sql.options import Options
 from sqlkrp.sql.preflight import checks
+from sqlkrp.sql.side_tables import create_side_table
 from sqlkrp.sql.statement import write
-from sqlkrp.sql.tables import create_side_table
 
 EXECUTED = ("duckdb", "postgres", "sqlite", "datafusion", "clickhouse")
 NAMES = ["height", "Width", "is new", "a'b"]
@@ -342,7 +343,7 @@ def test_what_does_not_fit_a_select_goes_on_in_an_array():
     narrow = dataclasses.replace(
         DIALECTS["duckdb"], limits=dataclasses.replace(DIALECTS["duckdb"].limits, select_columns=9)
     )
-    query = krp.query('"t"', ("id",), "wide", "features", "columns")
+    query = krp.query('"t"', Options(form="wide", keep=("id",)))
     statement = write(query, narrow)
     assert "rest" in statement.text
     (widest,) = (c.found for c in statement.checks if c.what == "entries in a SELECT")

@@ -16,8 +16,9 @@ import sqlkrp
 from sqlkrp.errors import ParameterError
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.sql.names import number, quote, table_name
+from sqlkrp.sql.options import Options
+from sqlkrp.sql.side_tables import create_side_table
 from sqlkrp.sql.statement import write
-from sqlkrp.sql.tables import create_side_table
 from sqlkrp.sql.templates import bind, template_text
 
 DUCKDB = dialect("duckdb")
@@ -251,7 +252,7 @@ def test_every_template_says_what_it_does():
 
 
 def written(krp, other, **options):
-    query = krp.query('"t"', (), options.get("form", "wide"), "features", "columns")
+    query = krp.query('"t"', Options(form=options.get("form", "wide")))
     return write(query, other).text
 
 

@@ -7,7 +7,7 @@ from support import dyadic, paper_krp
 
 from sqlkrp import pools
 from sqlkrp.errors import MissingValueError
-from sqlkrp.stages import RECORDS, Butterflies, Linear, SumOfProducts, apply, beside, cost
+from sqlkrp.stages import Butterflies, Linear, SumOfProducts, apply, cost
 
 
 def sylvester(size):
@@ -41,7 +41,9 @@ def test_hadamard_takes_a_twentieth_of_the_additions_of_the_paper_s_pool():
     columns = [f"c{i}" for i in range(784)]
     plain = paper_krp(2, 10, n_hyperplanes=976, random_state=0).fit(columns)
     hadamard = paper_krp(2, 10, pool="hadamard", random_state=0).fit(columns)
-    assert cost(hadamard.program_.stages[1]).additions * 20 < cost(plain.program_.stages[1]).additions
+    assert (
+        cost(hadamard.program_.stages[1]).additions * 20 < cost(plain.program_.stages[1]).additions
+    )
 
 
 def test_signed_sums_in_slabs_are_the_same(monkeypatch):

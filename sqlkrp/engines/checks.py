@@ -9,11 +9,12 @@ import numpy as np
 
 from sqlkrp.engines.inputs import Input, finite_value
 from sqlkrp.engines.session import Session
-from sqlkrp.errors import ColumnError, MissingValueError, ParameterError, RangeWarning
-from sqlkrp.maps.columns import match_columns, near_matches
+from sqlkrp.errors import ColumnError, MissingValueError, RangeWarning
+from sqlkrp.maps.columns import match_columns
 from sqlkrp.maps.source import NUMERIC
+from sqlkrp.spelling import near_matches
+from sqlkrp.sql.job import LongInput
 from sqlkrp.sql.names import balanced, quote
-from sqlkrp.sql.tables import LongInput
 from sqlkrp.stages import Prepare, Program, missing_message
 
 __all__ = ["check_columns", "check_values"]
@@ -22,11 +23,6 @@ __all__ = ["check_columns", "check_values"]
 def check_columns(session: Session, prepare: Prepare, data: Input, keep: Sequence[str]) -> None:
     """Raise ColumnError unless the source has the map's columns, as numbers, and those to keep."""
     if data.long is not None:
-        if keep and data.key_types is None:
-            named = ", ".join(map(repr, keep))
-            raise ParameterError(
-                f"columns to keep ({named}) come from a table of rows: name it (rows=TABLE)"
-            )
         match_columns(keep, data.key_types or {}, where="the table of rows")
         _require_numbers(session, [data.long.value], data)
     else:
@@ -85,7 +81,7 @@ def _warn_of_range(session: Session, program: Program, largest: float | None) ->
     limits = np.finfo(prepare.dtype)
     # A sum whose terms cancel leaves a rounding error of them.
     sizes = np.array([[largest], [largest * float(limits.eps)]])
-    high, low = program.magnitude(np.repeat(sizes, prepare.n_inputs, axis=1)).tolist()
+    high, low = program.sizes(np.repeat(sizes, prepare.n_inputs, axis=1)).tolist()
     if high > float(limits.max) or low < float(limits.smallest_subnormal):
         how = "large" if high > float(limits.max) else "small"
         warnings.warn(

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from sqlkrp.display import Shown
 from sqlkrp.engines.checks import check_columns, check_values
-from sqlkrp.engines.inputs import Input, Long, TableSource, read_input
+from sqlkrp.engines.inputs import Input, TableSource, read_input
 from sqlkrp.engines.samples import computed_in_place, sampled
 from sqlkrp.engines.session import Session, TableOrFile
 from sqlkrp.errors import LimitError, ParameterError, TargetExistsError
 from sqlkrp.files import require_other_file
-from sqlkrp.maps.columns import name_list
 from sqlkrp.maps.feature_map import FeatureMap, require_map
 from sqlkrp.maps.parameters import real, whole
 from sqlkrp.maps.source import BOOLEAN, Source
 from sqlkrp.sql.names import TableName
+from sqlkrp.sql.options import Options, with_options
 from sqlkrp.sql.preflight import require
 from sqlkrp.sql.statement import Query, Statement, draft, features_table, write
 from sqlkrp.stages import Array
@@ -75,42 +75,38 @@ class Database(Shown):
     def on_progress(self, call: Callable[[float], None] | None) -> None:
         self._session.on_progress = call
 
-    def source(self, table: TableOrFile, *, long: Long | None = None) -> Source:
+    @with_options("long")
+    def source(self, table: TableOrFile, *, options: Options) -> Source:
         """A table (or file) to fit a map to: ``krp.fit(db.source("t"))``."""
-        data = read_input(self._session, table, long, None)
-        if long is not None or isinstance(table, Path):
+        data = read_input(self._session, table, options)
+        if options.long is not None or isinstance(table, Path):
             return TableSource(self._session, data)
         return TableSource(self._session, data, self._session.primary_key(table))
 
+    @with_options()
     def create(
         self,
         fitted: FeatureMap,
         table: TableOrFile,
         into: TableName,
         *,
-        keep: Iterable[str] = (),
-        form: str = "auto",
-        stage: str = "features",
-        output: str = "columns",
-        plan: str = "auto",
+        options: Options,
         view: bool = False,
         replace: bool = False,
-        long: Long | None = None,
-        rows: TableOrFile | None = None,
     ) -> Run:
         """Create a table (or view) of features: in one transaction, whole or not at all."""
         with self._session.transaction():
-            data, query = self._query(fitted, table, keep, form, stage, output, plan, long, rows)
+            data, query = self._query(fitted, table, options)
             full = self._session.full_name(into)
-            self._require_free(full, [table, rows], view=view, replace=replace)
+            self._require_free(full, [table, options.rows], view=view, replace=replace)
             # A view is read when its table may have changed, so it guards itself.
             statement = self._checked(query, data, guard=view)
             if not view:
                 table_sizes = features_table(statement, query, self._session.dialect)
                 require(table_sizes, self._session.dialect)
             if view and statement.side_tables:
-                why = "of sparse input" if long else "in the tables form"
-                instead = "create a table" if long else "use form='wide', or create a table"
+                why = "of sparse input" if options.long else "in the tables form"
+                instead = "create a table" if options.long else "use form='wide', or create a table"
                 raise ParameterError(f"a view {why} would need side tables that stay: {instead}")
             with self._side_tables(statement):
                 count = self._session.create(full, statement.text, view=view, replace=replace)
@@ -122,26 +118,21 @@ class Database(Shown):
             self._session.comment(full, f"sqlkrp map {fitted.digest_}", view=view)
         return Run(statement, count)
 
+    @with_options()
     def export(
         self,
         fitted: FeatureMap,
         table: TableOrFile,
         path: str | Path,
         *,
-        keep: Iterable[str] = (),
-        form: str = "auto",
-        stage: str = "features",
-        output: str = "columns",
-        plan: str = "auto",
+        options: Options,
         replace: bool = False,
-        long: Long | None = None,
-        rows: TableOrFile | None = None,
     ) -> Run:
         """Stream the features to a .csv, .csv.gz or .parquet file (``-``: CSV to standard output).
 
         The file appears when it is whole; an existing one is replaced only on request.
         """
-        for source in (table, rows, *self._session.files()):
+        for source in (table, options.rows, *self._session.files()):
             if isinstance(source, Path):
                 require_other_file(Path(path), source)
         # One transaction, so that what is checked is what is written.
@@ -149,24 +140,19 @@ class Database(Shown):
             self._session.destination(path, replace=replace) as write_to,
             self._session.transaction(keep=False),
         ):
-            data, query = self._query(fitted, table, keep, form, stage, output, plan, long, rows)
+            data, query = self._query(fitted, table, options)
             statement = self._checked(query, data, guard=False)
             with self._side_tables(statement):
                 count = write_to(statement.text)
         return Run(statement, count)
 
+    @with_options()
     def relation(
         self,
         fitted: FeatureMap,
         table: TableOrFile,
         *,
-        keep: Iterable[str] = (),
-        form: str = "auto",
-        stage: str = "features",
-        output: str = "columns",
-        plan: str = "auto",
-        long: Long | None = None,
-        rows: TableOrFile | None = None,
+        options: Options,
     ) -> Any:
         """The features as a lazy relation of the engine, to go on with: filter, join, ``.df()``.
 
@@ -179,35 +165,31 @@ class Database(Shown):
                 f"{self._session.dialect.name} has no lazy relations: create a view (view=True), "
                 "or take the SQL (to_sql)"
             )
-        _, query = self._query(fitted, table, keep, form, stage, output, plan, long, rows)
+        _, query = self._query(fitted, table, options)
         statement = write(query, self._session.dialect)
         for name, columns in statement.side_tables.items():
             self._kept.append(name)
             self._session.load(name, columns)
         return self._session.lazily(statement.text)
 
+    @with_options("form", "plan", "long", "rows")
     def verify(
         self,
         fitted: FeatureMap,
         table: TableOrFile,
         *,
         sample: int = 1000,
-        form: str = "auto",
-        plan: str = "auto",
+        options: Options,
         tolerance: float | None = None,
-        long: Long | None = None,
-        rows: TableOrFile | None = None,
     ) -> Verification:
         """Compare the engine's features of a sample of rows with the NumPy twin's."""
         whole("sample", sample, at_least=1)
         if tolerance is not None:
             real("tolerance", tolerance, at_least=0)
         with self._session.transaction(keep=False):
-            data, query = self._query(
-                fitted, table, (), form, "features", "columns", plan, long, rows
-            )
+            data, query = self._query(fitted, table, options)
             check_values(self._session, query.program, data)
-            query = replace(query, guard=False, keep=())
+            query = replace(query, guard=False, options=options)
             used, inputs, found = self._computed(query, sample)
         return compare(fitted.program, inputs, found, used, tolerance)
 
@@ -239,30 +221,20 @@ class Database(Shown):
         self.close()
 
     def _query(
-        self,
-        fitted: FeatureMap,
-        table: TableOrFile,
-        keep: Iterable[str],
-        form: str,
-        stage: str,
-        output: str,
-        plan: str,
-        long: Long | None,
-        rows: TableOrFile | None,
+        self, fitted: FeatureMap, table: TableOrFile, options: Options
     ) -> tuple[Input, Query]:
         """The source, and the query of a map over it, after a look at the source's columns."""
         require_map("fitted", fitted)
-        data = read_input(self._session, table, long, rows)
-        kept = tuple(dict.fromkeys(name_list("keep", keep)))
+        data = read_input(self._session, table, options)
         prepare = fitted.program.prepare
-        if fitted.label_ in (data.types if long is None else data.key_types or {}):
-            kept = tuple(dict.fromkeys((*kept, str(fitted.label_))))
-        check_columns(self._session, prepare, data, kept)
-        query = fitted.query(data.relation, kept, form, stage, output, plan)
+        if fitted.label_ in (data.types if data.long is None else data.key_types or {}):
+            options = replace(options, keep=(*options.keep, str(fitted.label_)))
+        check_columns(self._session, prepare, data, options.keep)
+        query = fitted.query(data.relation, options)
         kinds = {name: self._session.kind(kind) for name, kind in data.types.items()}
         booleans = frozenset(name for name, kind in kinds.items() if kind == BOOLEAN)
-        token = f"{next(_uses)}_"
-        return data, replace(query, long=data.long, booleans=booleans, token=token)
+        keys = None if data.long is None else data.long.keys
+        return data, replace(query, keys=keys, booleans=booleans, token=f"{next(_uses)}_")
 
     def _checked(self, query: Query, data: Input, *, guard: bool) -> Statement:
         """The statement, written before the source's values are read: a bad one fails fast."""

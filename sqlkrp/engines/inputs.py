@@ -13,12 +13,13 @@ from sqlkrp.engines.session import Session, TableOrFile
 from sqlkrp.errors import EngineError, MissingValueError, ParameterError
 from sqlkrp.maps.columns import match_columns
 from sqlkrp.maps.source import BOOLEAN, Statistics, choose_rows
+from sqlkrp.sql.job import LongInput
 from sqlkrp.sql.names import number, quote, soft_cast
+from sqlkrp.sql.options import Options
 from sqlkrp.sql.statement import Query, write
-from sqlkrp.sql.tables import LongInput, read_long
 from sqlkrp.stages import Program
 
-__all__ = ["Input", "Long", "TableSource", "finite_value", "read_input"]
+__all__ = ["Input", "TableSource", "finite_value", "read_input"]
 
 # Aggregates in one statement: what is planned grows with them.
 _MEANS_AT_ONCE = 1500
@@ -29,9 +30,6 @@ _MISSING = (
     "missing values (NULL, NaN or infinite) in the columns that the map is fitted to: draw it with "
     "nulls='zero', 'mean' or 'propagate', or clean the table"
 )
-
-#: The columns of sparse input: row, feature, value.
-Long = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
@@ -46,25 +44,21 @@ class Input:
     """The columns of the table of rows, for sparse input that has one."""
 
 
-def read_input(
-    session: Session, table: TableOrFile, long: Long | None, rows: TableOrFile | None
-) -> Input:
+def read_input(session: Session, table: TableOrFile, options: Options) -> Input:
     """Look at a table (or file): its columns, not its rows."""
     relation = session.relation(table)
     name = _spoken(table)
     types = session.describe(relation, name)
+    long, rows = options.long, options.rows
     if long is None:
-        if rows is not None:
-            raise ParameterError("a table of rows belongs to (row, feature, value) input")
         return Input(relation, types, name)
-    sparse = read_long(long)
     match_columns(long, types, where=name)
     if rows is None:
-        return Input(relation, types, name, sparse)
+        return Input(relation, types, name, LongInput(*long))
     keys = session.relation(rows)
     key_types = session.describe(keys, _spoken(rows))
     match_columns([long[0]], key_types, where=_spoken(rows))
-    return Input(relation, types, name, read_long(long, keys), key_types)
+    return Input(relation, types, name, LongInput(*long, keys), key_types)
 
 
 def _spoken(table: TableOrFile) -> str:
@@ -230,7 +224,7 @@ class TableSource:
         for first in range(0, len(program.names), _MEANS_AT_ONCE):
             outputs = np.arange(first, min(first + _MEANS_AT_ONCE, len(program.names)))
             part = program.only(outputs)
-            query = Query(part, "", "averages", self._data.relation, "", form="wide")
+            query = Query(part, "", "averages", self._data.relation, "", Options(form="wide"))
             columns = ", ".join(
                 f"AVG({dialect.cast.format(value=quote(name, dialect), type=self._double)})"
                 for name in part.names

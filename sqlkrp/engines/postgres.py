@@ -23,8 +23,7 @@ from sqlkrp.files import own_number
 from sqlkrp.maps.source import BOOLEAN, FLOAT32, NUMBER
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.sql.names import TableName, quote, quote_table, table_name, text
-from sqlkrp.sql.tables import create_side_table
-from sqlkrp.stages import Table
+from sqlkrp.sql.side_tables import Table, create_side_table
 
 __all__ = ["Postgres"]
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqlkrp.engines.session import Session
+from sqlkrp.sql.job import LongInput
 from sqlkrp.sql.names import quote, soft_cast
 from sqlkrp.sql.statement import Query, write
-from sqlkrp.sql.tables import LongInput
 
 __all__ = ["sampled"]
 
@@ -37,7 +37,8 @@ def computed_in_place(
         f"(SELECT {listed}, {inputs} AS {quote(beside, dialect)} FROM (\n{sample}\n) AS drawn)"
         " AS sample"
     )
-    small = replace(query, relation=relation, keep=(beside,), form="wide", output="array")
+    options = replace(query.options, keep=(beside,), form="wide", output="array")
+    small = replace(query, relation=relation, options=options)
     rows = session.rows(write(small, dialect).text, "the features of the sample")
     width = len(query.program.names)
     found = [[None] * width if features is None else features for _, features in rows]
@@ -63,7 +64,7 @@ def sampled(session: Session, query: Query, count: int) -> Iterator[tuple[Query,
             yield query, _dense_inputs(session, query)
         else:
             long = _sample_long(session, query, query.long, name, keys, count)
-            query = replace(query, relation=quote(name, session.dialect), long=long)
+            query = replace(query, relation=quote(name, session.dialect), keys=long.keys)
             yield query, _sparse_inputs(session, query, long)
 
 

@@ -19,7 +19,7 @@ from sqlkrp.errors import ParameterError
 from sqlkrp.files import write_whole
 from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.names import TableName, quote, quote_table
-from sqlkrp.stages import Table
+from sqlkrp.sql.side_tables import Table
 
 __all__ = ["Session", "TableOrFile", "csv_file"]
 

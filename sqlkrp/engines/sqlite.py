@@ -22,8 +22,7 @@ from sqlkrp.errors import ColumnError, EngineError, ParameterError
 from sqlkrp.maps.source import BOOLEAN, NUMBER
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.sql.names import TableName, quote, quote_table, table_name
-from sqlkrp.sql.tables import create_side_table
-from sqlkrp.stages import Table
+from sqlkrp.sql.side_tables import Table, create_side_table
 
 __all__ = ["SQLite"]
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sqlkrp.errors import ColumnError, NotFittedError, ParameterError
 from sqlkrp.maps.advice import warn_of_columns, warn_of_features
 from sqlkrp.maps.automatic import Seen, SeenColumns, Taken, gamma_of
-from sqlkrp.maps.columns import choose_columns, label_columns, match_columns, name_list
+from sqlkrp.maps.columns import choose_columns, label_columns, match_columns
 from sqlkrp.maps.parameters import Parameters, choose, real, whole
 from sqlkrp.maps.preparing import prepare_stage, require_values
 from sqlkrp.maps.source import (
@@ -31,6 +31,7 @@ from sqlkrp.maps.source import (
     to_floats,
 )
 from sqlkrp.pools import generator
+from sqlkrp.sql.options import name_list
 from sqlkrp.stages import Prepare, Program, Stage
 
 __all__ = ["Transformer"]

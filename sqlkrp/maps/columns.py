@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sqlkrp.errors import ColumnError, ParameterError
 from sqlkrp.maps.advice import counted
 from sqlkrp.maps.source import NUMERIC, Source
+from sqlkrp.spelling import near_matches
 from sqlkrp.stages import is_unicode
 
 __all__ = [
@@ -17,19 +16,8 @@ __all__ = [
     "label_columns",
     "match_columns",
     "match_spelling",
-    "name_list",
     "near_matches",
 ]
-
-# Names that a message suggests.
-_SHOWN_NAMES = 3
-
-
-def name_list(what: str, names: Iterable[str]) -> list[str]:
-    """Column names as a list; one text is an error, not a list of its letters."""
-    if isinstance(names, str):
-        raise ParameterError(f"{what}={names!r} is one text: give a list of column names")
-    return list(names)
 
 
 def match_columns(wanted: Iterable[str], present: Iterable[str], where: str = "the data") -> None:
@@ -58,69 +46,6 @@ def match_spelling(wanted: Iterable[str], present: Iterable[str]) -> dict[str, s
     if len(set(found.values())) < len(found):
         raise ColumnError(f"some of {list(found)!r} are one column of those named: {names!r}")
     return found
-
-
-def near_matches(name: str, present: Iterable[str]) -> str:
-    """The end of an error message: what may have been meant."""
-    names = [str(one) for one in present]
-    folded = [one for one in names if one.lower() == name.lower()]
-    same_numbers = [one for one in names if _numbers(one) == _numbers(name)]
-    letters, numbers = _nearest(name, names)
-    near = folded or letters or difflib.get_close_matches(name, same_numbers, n=_SHOWN_NAMES)
-    if near:
-        return ": did you mean " + " or ".join(repr(one) for one in near) + "?"
-    if numbers:
-        return ": the nearest are " + ", ".join(repr(one) for one in numbers)
-    shown = ", ".join(repr(one) for one in names[:8]) + (", ..." if len(names) > 8 else "")
-    return f": there are {shown or 'none'}"
-
-
-def _nearest(name: str, present: Iterable[str]) -> tuple[list[str], list[str]]:
-    """The names that differ from this one at one place only, and least: in letters, in numbers.
-
-    At least half of a name must be the same; two letters that are exchanged are as one. A name with
-    another number is another column, and none misspelt: of these the nearest differ as far back as
-    possible, and by the least.
-
-    >>> _nearest("pixel_0_3", ["pixel_7_3", "pixel_0_9", "pixel_0_4", "px_0_3"])
-    (['px_0_3'], ['pixel_0_4', 'pixel_0_9'])
-    """
-    found: dict[bool, list[tuple[tuple[int, int], int, str]]] = {False: [], True: []}
-    for other in present:
-        start, ours, its = _difference(name.lower(), other.lower())
-        stretch = max(len(ours), len(its)) - (len(ours) == 2 and ours == its[::-1])
-        if 2 * stretch > max(len(name), len(other)):
-            continue
-        if not _numbers(ours + its):
-            found[False].append(((stretch, 0), 0, other))
-        elif (ours + its).isdecimal():
-            pairs = zip(_numbers(name), _numbers(other), strict=False)
-            # Of very long numbers, which Python would not read, the end.
-            apart = sum(abs(int(one[-18:]) - int(two[-18:])) for one, two in pairs)
-            found[True].append(((stretch, -start), apart, other))
-    letters, numbers = (
-        [other for how, _, other in sorted(near) if how == min(near)[0]][:_SHOWN_NAMES]
-        for near in found.values()
-    )
-    return letters, numbers
-
-
-def _difference(one: str, other: str) -> tuple[int, str, str]:
-    """Where two names begin to differ, and what stands there before they agree to the end."""
-    start = _agreement(one, other)
-    one, other = one[start:], other[start:]
-    end = _agreement(one[::-1], other[::-1])
-    return start, one[: len(one) - end], other[: len(other) - end]
-
-
-def _agreement(one: str, other: str) -> int:
-    """How many characters two texts have in common at their beginning."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
-
-
-def _numbers(name: str) -> list[str]:
-    return re.findall(r"\d+", name)
 
 
 def label_columns(label: Any, source: Source, include: Sequence[str] | None) -> list[str]:

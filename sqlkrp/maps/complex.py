@@ -130,5 +130,7 @@ class ComplexKRP(SumsOfProducts):
         block, place = np.divmod(chosen, per_block)
         first = 2 * block * per_block + place
         places = np.stack([first, first + per_block], axis=-1)
-        projection = Butterflies.of_blocks(d, size, columns.astype("i4"), np.repeat(sign, 2, axis=0))
+        projection = Butterflies.of_blocks(
+            d, size, columns.astype("i4"), np.repeat(sign, 2, axis=0)
+        )
         return projection, places, per_block / size

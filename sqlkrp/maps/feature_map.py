@@ -19,12 +19,13 @@ from sqlkrp.files import write_folder, write_whole
 from sqlkrp.mapfile import Content, digest, dumps
 from sqlkrp.maps.automatic import Taken
 from sqlkrp.maps.base import Transformer
-from sqlkrp.maps.columns import match_spelling, name_list
+from sqlkrp.maps.columns import match_spelling
 from sqlkrp.maps.parameters import plain, title_of, whole
 from sqlkrp.sql.dialects import dialect as facts_of
 from sqlkrp.sql.names import TableName, quote, quote_table
+from sqlkrp.sql.options import Options, name_list, with_options
+from sqlkrp.sql.side_tables import create_side_table, load_side_table, side_tables
 from sqlkrp.sql.statement import Preflight, Query, Statement, preflight, write
-from sqlkrp.sql.tables import create_side_table, load_side_table, read_long, side_tables
 from sqlkrp.version import __version__
 
 __all__ = ["FeatureMap", "require_map"]
@@ -64,82 +65,39 @@ class FeatureMap(Transformer):
 
     # --- SQL ----------------------------------------------------------------------------------
 
-    def to_sql(
-        self,
-        table: TableName,
-        *,
-        form: str = "auto",
-        stage: str = "features",
-        output: str = "columns",
-        plan: str = "auto",
-        keep: Iterable[str] = (),
-        dialect: str = "duckdb",
-        long: tuple[str, str, str] | None = None,
-        rows: TableName | None = None,
-    ) -> str:
+    @with_options()
+    def to_sql(self, table: TableName, *, options: Options, dialect: str = "duckdb") -> str:
         """The SELECT statement of this map's features, as text.
 
-        ``table`` is written as SQL would write it, or a tuple of exact parts. ``keep`` names
-        columns that come first, unchanged. ``stage="projection"`` stops at the bare <x, r>.
-        ``output="array"`` gives one array column. ``plan`` forces how the sums of a ternary pool
-        are computed in the wide form: ``"plain"``, ``"shared"`` or ``"butterflies"``.
-        ``long=(row, feature, value)`` reads sparse input, and ``rows`` a table with one row for
-        each row of the answer.
-
-        In the ``tables`` form the statement joins side tables that begin with the map's digest;
-        :meth:`statement` has them.
+        ``table`` is written as SQL would write it, or a tuple of exact parts. In the ``tables``
+        form the statement joins side tables that begin with the map's digest; :meth:`statement`
+        has them.
         """
-        return self.statement(
-            table,
-            form=form,
-            stage=stage,
-            output=output,
-            plan=plan,
-            keep=keep,
-            dialect=dialect,
-            long=long,
-            rows=rows,
-        ).text
+        return self._write(table, options, dialect).text
 
+    @with_options()
     def statement(
-        self,
-        table: TableName,
-        *,
-        form: str = "auto",
-        stage: str = "features",
-        output: str = "columns",
-        plan: str = "auto",
-        keep: Iterable[str] = (),
-        dialect: str = "duckdb",
-        long: tuple[str, str, str] | None = None,
-        rows: TableName | None = None,
+        self, table: TableName, *, options: Options, dialect: str = "duckdb"
     ) -> Statement:
-        """The same with what belongs to it: the form, the columns, and the side tables."""
-        facts = facts_of(dialect)
-        kept = tuple(dict.fromkeys(name_list("keep", keep)))
-        query = self.query(quote_table(table, facts), kept, form, stage, output, plan)
-        if rows is not None and long is None:
-            raise ParameterError("a table of rows belongs to (row, feature, value) input")
-        if long is not None:
-            keys = None if rows is None else quote_table(rows, facts)
-            query = replace(query, long=read_long(long, keys))
-        return write(query, facts)
+        """The SELECT statement of this map's features, with its form, columns and side tables.
 
-    def preflight(
-        self,
-        *,
-        form: str = "auto",
-        stage: str = "features",
-        output: str = "columns",
-        plan: str = "auto",
-        keep: Iterable[str] = (),
-        dialect: str = "duckdb",
-    ) -> Preflight:
+        ``table`` is written as SQL would write it, or a tuple of exact parts.
+        """
+        return self._write(table, options, dialect)
+
+    @with_options("form", "stage", "output", "plan", "keep")
+    def preflight(self, *, options: Options, dialect: str = "duckdb") -> Preflight:
         """The sizes of the statement and of a table of its rows, against the dialect's limits."""
         facts = facts_of(dialect)
-        kept = tuple(dict.fromkeys(name_list("keep", keep)))
-        query = self.query(quote("source_table", facts), kept, form, stage, output, plan)
-        return preflight(query, facts)
+        return preflight(self.query(quote("source_table", facts), options), facts)
+
+    def _write(self, table: TableName, options: Options, dialect: str) -> Statement:
+        facts = facts_of(dialect)
+        query = self.query(quote_table(table, facts), options)
+        rows: Any = options.rows
+        if rows is not None:
+            query = replace(query, keys=quote_table(rows, facts))
+        return write(query, facts)
 
     def select(self: SomeFeatureMap, components: Iterable[int]) -> SomeFeatureMap:
         """The map of some of the features only, such as those that a trained model weighs.
@@ -188,15 +146,7 @@ class FeatureMap(Transformer):
         other._named_from = self
         return other
 
-    def query(
-        self,
-        relation: str,
-        keep: tuple[str, ...],
-        form: str,
-        stage: str,
-        output: str,
-        plan: str = "auto",
-    ) -> Query:
+    def query(self, relation: str, options: Options) -> Query:
         """A statement to write over ``relation``, which is SQL already."""
         return Query(
             program=self.program,
@@ -204,11 +154,7 @@ class FeatureMap(Transformer):
             title=self.title,
             relation=relation,
             array_name=self.prefix,
-            keep=keep,
-            form=form,
-            stage=stage,
-            output=output,
-            plan=plan,
+            options=options,
         )
 
     @property

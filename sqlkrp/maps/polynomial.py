@@ -254,11 +254,11 @@ class RandomMaclaurin(FeatureMap):
         degrees = rng.choice(len(series), size=k, p=chances)
         table = pools.draw_achlioptas(rng, int(degrees.sum()), d, 1)
         # Hyperplane 0 is the column of ones; those of a component follow each other.
-        drawn = table.hyperplane + 1, table.feature, table.sign
-        with_ones = [
-            np.append(one, others).astype(others.dtype)
-            for one, others in zip((0, d, 1), drawn, strict=True)
-        ]
+        with_ones = (
+            np.append([0], table.hyperplane + 1).astype("i4"),
+            np.append([d], table.feature).astype("i4"),
+            np.append([1], table.sign).astype("i1"),
+        )
         sums = Linear.signed(d + 1, 1 + int(degrees.sum()), with_ones)
         longest = max(1, int(degrees.max()))
         place = np.arange(longest)

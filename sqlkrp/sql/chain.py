@@ -111,7 +111,7 @@ class Chain:
 
 
 def free_name(name: str, taken: Sequence[str]) -> str:
-    """This name, or one like it, that none of the taken ones is but for case."""
+    """A name like this one that is none of those taken, whatever its case."""
     folded = {one.lower() for one in taken}
     while name.lower() in folded:
         name += "_"

@@ -223,7 +223,10 @@ def _statement(
     if query.long is None:  # else they are data, not names
         require_distinct(job.program.prepare.columns, "input column", dialect)
     require_distinct(job.columns, "output column", dialect)
-    lines = [f"sqlkrp map {query.digest}", f"{query.title}; {query.options.stage}, {form.name} form"]
+    lines = [
+        f"sqlkrp map {query.digest}",
+        f"{query.title}; {query.options.stage}, {form.name} form",
+    ]
     if job.side:
         lines.append("joins side tables of this map: sqlkrp tables MAP writes them, with load.sql")
     items = len(job.program.names) if query.options.output == "array" else 0

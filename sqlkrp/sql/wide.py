@@ -361,7 +361,9 @@ def _pair(first: int, second: int, values: Sequence[str]) -> str:
     return f"{values[first - 1]} {'+' if second > 0 else '-'} {values[abs(second) - 1]}"
 
 
-def _sum_of_products(writer: _Writer, stage: SumOfProducts, position: int, values: Vector) -> Vector:
+def _sum_of_products(
+    writer: _Writer, stage: SumOfProducts, position: int, values: Vector
+) -> Vector:
     plan = writer.job.plan
     assert plan is not None
     if position in plan.pairs:
@@ -401,17 +403,13 @@ def _distances(writer: _Writer, stage: Distances, position: int, values: Vector)
         )
     ]
     squares = [f"{one} * {one}" for one in differences]
-    sums = [
-        balanced(squares[first:last], " + ") for first, last in pairwise(stage.starts.tolist())
-    ]
+    sums = [balanced(squares[first:last], " + ") for first, last in pairwise(stage.starts.tolist())]
     return writer.named(sums, "h")
 
 
 def _elementwise(writer: _Writer, stage: Elementwise, position: int, values: Vector) -> Vector:
     dialect, dtype = writer.dialect, writer.job.dtype
-    return Vector(
-        writer.cast(dialect.function(stage.function, value, dtype)) for value in values
-    )
+    return Vector(writer.cast(dialect.function(stage.function, value, dtype)) for value in values)
 
 
 WRITERS: dict[type[Stage], Callable[[_Writer, Any, int, Vector], Vector]] = {

@@ -82,7 +82,8 @@ class Linear(_Entries):
     @classmethod
     def signed(cls, n_inputs: int, n_sums: int, table: Sequence[Array]) -> Linear:
         """Sums with signs, of the columns (output, input, sign) of a table."""
-        return cls(n_inputs, n_sums, *table)
+        output, input, sign = table
+        return cls(n_inputs, n_sums, output, input, sign)
 
     @classmethod
     def dense(cls, weights: Array) -> Linear:
