@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 import sqlkrp
-from sqlkrp.stages import Butterflies, Scale, SignedSums, SumOfProducts
+from sqlkrp.stages import Butterflies, Linear, SumOfProducts
 
 _ROWS_AT_ONCE = 8192
 
@@ -70,7 +70,7 @@ def streamed(connection: duckdb.DuckDBPyConnection, krp: sqlkrp.FeatureMap) -> N
 def by_hand(krp: sqlkrp.FeatureMap) -> Callable[[np.ndarray], np.ndarray]:
     """Inputs to features, both a column a row of the source."""
     projection = krp.program.stages[1]
-    assert isinstance(projection, (SignedSums, Butterflies))
+    assert isinstance(projection, (Linear, Butterflies))
     matrix, multiply = dense(projection), products(krp)
     return lambda inputs: multiply(matrix @ inputs)
 
@@ -79,9 +79,9 @@ def products(krp: sqlkrp.FeatureMap) -> Callable[[np.ndarray], np.ndarray]:
     """The projection to features."""
     *_, stage, scale = krp.program.stages
     assert isinstance(stage, SumOfProducts)
-    assert isinstance(scale, Scale)
+    assert isinstance(scale, Linear)
     factors, signs = stage.factors.tolist(), stage.sign.tolist()
-    constant = np.float32(scale.constant)
+    constant = np.float32(scale.factor)
 
     def compute(projected: np.ndarray) -> np.ndarray:
         found = multiplied(projected, factors, signs)
@@ -91,11 +91,11 @@ def products(krp: sqlkrp.FeatureMap) -> Callable[[np.ndarray], np.ndarray]:
     return compute
 
 
-def dense(projection: SignedSums | Butterflies) -> np.ndarray:
+def dense(projection: Linear | Butterflies) -> np.ndarray:
     """The signs as a matrix."""
-    table = projection.signed_sums if isinstance(projection, Butterflies) else projection
+    table = projection.linear
     matrix = np.zeros((table.n_sums, table.n_inputs), dtype="float32")
-    matrix[table.hyperplane, table.feature] = table.sign
+    matrix[table.output, table.input] = table.value
     return matrix
 
 

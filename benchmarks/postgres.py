@@ -32,7 +32,7 @@ import psycopg
 
 import sqlkrp
 from benchmarks.measuring import PAPER
-from sqlkrp.stages import Butterflies, Scale, SumOfProducts
+from sqlkrp.stages import Butterflies, Linear, SumOfProducts
 
 _ROWS_AT_ONCE = 4096
 
@@ -177,10 +177,10 @@ def compute(krp: sqlkrp.FeatureMap, inputs: np.ndarray) -> np.ndarray:
     _, projection, products, scale = krp.program.stages
     assert isinstance(projection, Butterflies)
     assert isinstance(products, SumOfProducts)
-    assert isinstance(scale, Scale)
-    sums = projection.signed_sums
+    assert isinstance(scale, Linear)
+    sums = projection.linear
     matrix = np.zeros((sums.n_sums, sums.n_inputs), dtype="float32")
-    matrix[sums.hyperplane, sums.feature] = sums.sign
+    matrix[sums.output, sums.input] = sums.value
     factors, signs = products.factors.tolist(), products.sign.tolist()
     out = np.empty((len(inputs), products.n_outputs), dtype="float32")
     for first in range(0, len(inputs), _ROWS_AT_ONCE):
@@ -193,7 +193,7 @@ def compute(krp: sqlkrp.FeatureMap, inputs: np.ndarray) -> np.ndarray:
             for (one, other), plus in zip(terms, sign, strict=True):
                 np.multiply(values[one], values[other], out=product)
                 (np.add if plus > 0 else np.subtract)(total, product, out=total)
-        out[first : first + _ROWS_AT_ONCE] = found.T * np.float32(scale.constant)
+        out[first : first + _ROWS_AT_ONCE] = found.T * np.float32(scale.factor)
     return out
 
 

@@ -11,7 +11,7 @@ import scipy.sparse
 import sqlkrp
 from benchmarks import peers
 from benchmarks.measuring import PAPER, Way, markdown, measure, named
-from sqlkrp.stages import Butterflies, SignedSums
+from sqlkrp.stages import Butterflies, Linear
 
 LONG = ("row_id", "feature", "value")
 N_FEATURES = 300
@@ -88,7 +88,7 @@ def in_database(krp: sqlkrp.KRP, form: str):
 def by_scipy(krp: sqlkrp.KRP):
     """Fetch the entries, multiply sparse by sparse, products by NumPy, write back."""
     projection = krp.program.stages[1]
-    assert isinstance(projection, (SignedSums, Butterflies))
+    assert isinstance(projection, (Linear, Butterflies))
     matrix = scipy.sparse.csr_matrix(peers.dense(projection).T)
 
     def run(connection: duckdb.DuckDBPyConnection) -> None:

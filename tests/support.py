@@ -35,6 +35,13 @@ def dyadic(rows: int, columns: int, seed: int = 0, names=None) -> pd.DataFrame:
     return pd.DataFrame(values, columns=names or [f"c{i}" for i in range(columns)])
 
 
+def matrix(stage) -> np.ndarray:
+    """A stage's table of entries as a matrix (output, input)."""
+    dense = np.zeros((stage.n_outputs, stage.n_inputs))
+    dense[stage.output, stage.input] = stage.value
+    return dense
+
+
 def store(connection, frame: pd.DataFrame, table: str = "t") -> None:
     """A DataFrame as a table."""
     connection.register("frame_to_store", frame)
@@ -59,10 +66,10 @@ def flipped_query(krp):
     """In place of a map's ``query``: one that sends the engine a map with one sign flipped."""
     original = type(krp).query
     prepare, projection, products, *others = krp.program.stages
-    sign = projection.sign.copy()
-    used = np.isin(projection.hyperplane, products.factors[0])
+    sign = projection.value.copy()
+    used = np.isin(projection.output, products.factors[0])
     sign[np.flatnonzero(used)[0]] *= -1
-    wrong = dataclasses.replace(projection, sign=sign)
+    wrong = dataclasses.replace(projection, value=sign)
     sent = dataclasses.replace(krp.program, stages=(prepare, wrong, products, *others))
 
     def query(self, *arguments):

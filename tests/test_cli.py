@@ -22,6 +22,7 @@ from sqlkrp.arguments import parser
 from sqlkrp.cli import COMMANDS, main
 from sqlkrp.maps import MAPS
 from sqlkrp.options import MAP_OPTIONS
+from sqlkrp.sql.side_tables import TABLES
 
 DIGITS = Path(__file__).parents[1] / "examples" / "digits.csv"
 
@@ -374,7 +375,8 @@ def test_tables_are_the_map_s_and_replace_only_their_own(run_cli, drawn, tmp_pat
     ]
     assert sorted(p.name for p in (tmp_path / "side").iterdir()) == sorted([*names, "load.sql"])
     hyperplanes = read_table(tmp_path / "side" / names[2])
-    for column, values in krp.program_.stages[1].tables()["hyperplanes"].items():
+    stage = krp.program_.stages[1]
+    for column, values in TABLES[type(stage)](stage)["hyperplanes"].items():
         assert hyperplanes[column].tolist() == values.tolist()
     assert "exists already" in run_cli("tables", "m.json", "-o", "side", code=2).stderr
     run_cli("tables", "m.json", "-o", "side", "--force")
@@ -482,9 +484,10 @@ def test_inspect_tells_all(run_cli, drawn):
     known = json.loads(run_cli("inspect", "m.json", "--json").stdout)
     assert known["digest"] == krp.digest_
     assert known["columns"] == krp.feature_names_in_.tolist()
-    assert known["additions_a_row"] == krp.program_.additions
+    assert known["additions_a_row"] == krp.program_.cost.additions
     assert known["hyperplanes"] == 1000
-    assert known["all_zero_hyperplanes"] == krp.program_.stages[1].n_all_zero > 0
+    all_zero = set(range(1000)) - set(krp.program_.stages[1].output.tolist())
+    assert known["all_zero_hyperplanes"] == len(all_zero) > 0
     assert known["taken"]["gamma"]["because"] == "1 over the total variance of 6 columns"
     assert known["form"] == "wide"
     assert known["sizes"]["bytes"]["found"] == len(krp.to_sql("source_table").encode())

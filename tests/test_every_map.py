@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.random_projection import SparseRandomProjection
-from support import dyadic, store
+from support import dyadic, matrix, store
 
 import sqlkrp
 from sqlkrp import (
@@ -38,7 +38,7 @@ from sqlkrp.errors import ColumnError, InconsistentMapError, MapFileError, Param
 from sqlkrp.maps import CLASSES, MAPS
 from sqlkrp.maps.rank_one import pack_signs
 from sqlkrp.maps.spherical import radial_fit
-from sqlkrp.stages import Elementwise, SumOfProducts, WeightedSums
+from sqlkrp.stages import Elementwise, SumOfProducts
 from sqlkrp.verification import compare
 
 #: A few of each kind; all that a test needs to know of one is how to make it.
@@ -354,7 +354,7 @@ def test_fourier_features_are_scikit_learn_s():
     ours = RandomFourier(8, gamma=0.3, random_state=0).fit(X)
     theirs = kernel_approximation.RBFSampler(gamma=0.3, n_components=8).fit(X)
     _, sums, affine, *_ = ours.program_.stages
-    theirs.random_weights_, theirs.random_offset_ = sums.weights.T, affine.constant
+    theirs.random_weights_, theirs.random_offset_ = matrix(sums).T, affine.constant
     assert np.allclose(ours.transform(X), theirs.transform(X), atol=1e-6)
 
 
@@ -366,8 +366,7 @@ def test_nystroem_is_scikit_learn_s(kernel):
         options |= {"degree": 3, "coef0": 0.5}
     ours = Nystroem(8, kernel=kernel, random_state=0, **options).fit(X)
     theirs = kernel_approximation.Nystroem(kernel=kernel, n_components=8, **options)
-    first = ours.program_.stages[1]
-    points = first.weights if isinstance(first, WeightedSums) else first.points
+    points = matrix(ours.program_.stages[1])
     theirs.fit(points)  # all of them are landmarks, in an order of its own
     expected = theirs.transform(X) @ theirs.transform(X).T
     found = ours.transform(X) @ ours.transform(X).T
@@ -392,9 +391,7 @@ def test_sparse_projections_are_scikit_learn_s():
     X = np.random.default_rng(0).normal(size=(6, 50))
     ours = RandomProjection(8, pool="achlioptas", s=3, scaling=None, random_state=0).fit(X)
     theirs = SparseRandomProjection(8, density=1 / 3, random_state=0).fit(X)
-    sums = ours.program_.stages[1]
-    dense = np.zeros((8, 50))
-    dense[sums.hyperplane, sums.feature] = sums.sign
+    dense = matrix(ours.program_.stages[1])
     used = ours.program_.stages[2].factors[:, 0, 0]  # which of the pool is whose
     theirs.components_ = theirs.components_.__class__(dense[used] * math.sqrt(3 / 8))
     assert np.allclose(ours.transform(X), theirs.transform(X), atol=1e-12)
@@ -577,7 +574,7 @@ def test_a_wrong_index_in_a_draw_is_told_as_our_fault():
             beyond = np.array([[[inputs.count]]], dtype="i4")
             return [SumOfProducts(inputs.count, beyond, np.ones((1, 1), dtype="i1"))]
 
-    with pytest.raises(InconsistentMapError, match=r"factor index lies outside.*report it") as bug:
+    with pytest.raises(InconsistentMapError, match=r"factors lies outside.*report it") as bug:
         Wrong(1).fit(["a", "b"])
     assert not isinstance(bug.value, ValueError)
 
@@ -610,7 +607,7 @@ def test_landmarks_are_as_many_as_were_asked_for_whatever_is_missing(connection)
 def test_a_constant_feature_of_a_chain_is_only_shifted(connection):
     frame = rows()
     one = chain(RandomMaclaurin(20), KRP(2, 4, scaling="standard"), random_state=0).fit(frame)
-    assert np.abs(one.program_.stages[4].factor).max() < 1e3
+    assert np.abs(one.program_.stages[4].value).max() < 1e3
     store(connection, frame, "t")
     with sqlkrp.connect(connection) as db:
         there = type(one)(**one.get_params(deep=False)).fit(db.source("t"))
@@ -708,7 +705,7 @@ def test_what_varies_by_rounding_alone_is_only_shifted(connection):
     with sqlkrp.connect(connection) as db:
         for source in (frame, db.source("t")):
             scaled = one.fit(source).transform(frame)
-            assert np.abs(one.program_.stages[3].factor).max() < 10
+            assert np.abs(one.program_.stages[3].value).max() < 10
         found = connection.execute(one.to_sql("t")).fetchnumpy()
     assert np.allclose(np.column_stack(list(found.values())), scaled, atol=1e-9)
 

@@ -6,8 +6,19 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler, normalize
 from support import dyadic, paper_krp
 
 from sqlkrp import pools
-from sqlkrp.errors import MissingValueError
-from sqlkrp.stages import Butterflies, Linear, SumOfProducts, apply, cost
+from sqlkrp.errors import InconsistentMapError, MissingValueError
+from sqlkrp.stages import (
+    RECORDS,
+    Butterflies,
+    Distances,
+    Elementwise,
+    Linear,
+    SumOfProducts,
+    apply,
+    beside,
+    cost,
+)
+from sqlkrp.stages.parts import only, reading
 
 
 def sylvester(size):
@@ -103,3 +114,118 @@ def test_long_inputs_are_computed_in_slabs_of_rows(monkeypatch):
     whole = krp.transform(X)
     monkeypatch.setattr("sqlkrp.stages.twin.SLAB_VALUES", 3000)
     assert np.array_equal(krp.transform(X), whole)
+
+
+# --- what every stage has in common ---------------------------------------------------------------
+
+
+def test_every_meaning_covers_every_record():
+    from sqlkrp.sql.side_tables import TABLES
+    from sqlkrp.sql.tables import STEPS
+    from sqlkrp.sql.wide import WRITERS
+    from sqlkrp.stages.cost import COST
+    from sqlkrp.stages.rounding import ROUNDING
+    from sqlkrp.stages.sizes import SIZES
+    from sqlkrp.stages.twin import APPLY
+
+    for meaning in (APPLY, ROUNDING, COST, SIZES, TABLES, WRITERS, STEPS):
+        assert list(meaning) == list(RECORDS.values())
+
+
+def some_stages(d, seed):
+    """One of each kind of stage that reads d inputs, with d outputs or more, and what it is."""
+    rng = np.random.default_rng(seed)
+    weights = rng.integers(-8, 9, (d + 2, d)) / 8
+    signs = pools.draw_achlioptas(pools.generator(seed), d + 2, d, 2)
+    column, sign = pools.draw_hadamard(pools.generator(seed), 2, d, 4)
+    factors = rng.integers(-1, d, (d + 1, 2, 3))
+    factors[:, :, 0] = rng.integers(0, d, (d + 1, 2))
+    factors = np.where((factors < 0).cumsum(axis=2) > 0, -1, factors)
+    point = rng.integers(-8, 9, (3, d)) / 8
+    return [
+        Linear.dense(weights),
+        Linear.signed(d, d + 2, signs),
+        Linear(d, d + 2, *signs, constant=rng.integers(-8, 9, d + 2) / 8),
+        Linear.picked(d, rng.integers(0, d, d + 3), rng.integers(-2, 3, d + 3) / 4, 0.5),
+        Linear.scaled(d, 0.25),
+        Butterflies.of_blocks(d, 4, column, sign),
+        SumOfProducts(d, factors.astype("i4"), rng.choice([-1, 1], (d + 1, 2)).astype("i1")),
+        Distances.to_points(point),
+        Elementwise(d, "sign"),
+    ]
+
+
+@given(st.integers(1, 7), st.integers(0, 10**6), st.data())
+def test_a_part_of_a_stage_gives_what_the_whole_gives(d, seed, data):
+    X = dyadic(4, d, seed).to_numpy()
+    for stage in some_stages(d, seed):
+        whole = apply(stage, X)
+        wanted = data.draw(st.sets(st.integers(0, stage.n_outputs - 1), min_size=1))
+        left, kept, needed = only(stage, np.array(sorted(wanted)))
+        assert wanted <= set(kept.tolist())
+        narrow = reading(left, needed)
+        assert narrow.n_inputs == len(needed)
+        assert np.array_equal(apply(narrow, X[:, needed]), whole[:, kept])
+
+
+@given(st.integers(1, 5), st.integers(0, 10**6), st.booleans())
+def test_stages_side_by_side_give_what_each_gives(d, seed, shared):
+    X = dyadic(4, 2 * d, seed).to_numpy()
+    first, second = X[:, :d], X[:, :d] if shared else X[:, d:]
+    pairs = list(zip(some_stages(d, seed), some_stages(d, seed + 1), strict=True))
+    pairs.append((Linear.scaled(d, 0.5), Linear.scaled(d, 2.0, constant=0.25)))
+    for one, other in pairs:
+        if shared and isinstance(one, Elementwise):
+            continue  # its inputs are its outputs' own
+        both = beside([one, other], shared=shared)
+        expected = np.column_stack([apply(one, first), apply(other, second)])
+        assert np.array_equal(apply(both, X[:, :d] if shared else X), expected)
+
+
+def test_what_cannot_stand_side_by_side_is_our_fault():
+    for one, other in (
+        (Elementwise(2, "cos"), Elementwise(2, "sign")),
+        (Elementwise(2, "cos"), Linear.scaled(2, 1.0)),
+        (Linear.scaled(2, 1.0), Linear.dense(np.ones((2, 2)))),
+    ):
+        with pytest.raises(InconsistentMapError, match="side by side"):
+            beside([one, other], shared=False)
+    with pytest.raises(InconsistentMapError, match="share their inputs"):
+        beside([Elementwise(2, "cos")] * 2, shared=True)
+
+
+def test_tables_that_are_not_consistent_are_our_fault():
+    def i(numbers):
+        return np.array(numbers, dtype="i4")
+
+    def v(numbers):
+        return np.array(numbers, dtype="i1")
+
+    for number, wrong in enumerate([
+        lambda: Linear(2, 2, i([0, 1]), i([0, 2]), v([1, 1])),  # an input that is not there
+        lambda: Linear(2, 2, i([0, 2]), i([0, 1]), v([1, 1])),  # an output that is not there
+        lambda: Linear(2, 2, i([0, 0]), i([1, 1]), v([1, 1])),  # an entry given twice
+        lambda: Linear(2, 2, i([1, 0]), i([0, 0]), v([1, 1])),  # out of order
+        lambda: Linear(2, 2, i([0, 1]), i([0, -1]), v([1, 1])),  # of nothing
+        lambda: Linear(2, 2, i([0, 1]), i([0, 1]), v([1, 2])),  # no sign
+        lambda: Linear(2, 2, i([0, 1]), i([0, 1]), v([1])),  # a column too short
+        lambda: Linear(2, 2, i([0, 0]), i([0, 1]), v([1, 1]), picks=True),  # reads two
+        lambda: Linear(2, 2, i([0, 1]), i([0, 1]), v([1, 1]), np.zeros(3)),  # too many
+        lambda: Butterflies(2, i([[0, 1, 0]]), v([[1, 1, 1]])),  # no power of two
+        lambda: Butterflies(2, i([[0, 2]]), v([[1, 1]])),
+        lambda: SumOfProducts(2, i([[[-1, 0]]]), v([[1]])),  # a factor behind none
+        lambda: SumOfProducts(2, i([[[0, 1]]]), v([[1, 1]])),
+        lambda: Distances(2, 2, i([0, 0]), i([0, 1]), np.ones(2)),  # a point of nothing
+        lambda: Elementwise(2, "tan"),
+    ]):  # fmt: skip
+        with pytest.raises(InconsistentMapError):
+            raise AssertionError(f"number {number} passed: {wrong()}")
+
+
+def test_a_program_goes_on_with_more_stages():
+    krp = paper_krp(2, 3, random_state=0).fit(["a", "b"])
+    X = dyadic(5, 2).to_numpy()
+    weights = np.array([[0.5, -1.0, 2.0]])
+    scored = krp.program_.then([Linear.dense(weights)], ["score"])
+    assert scored.names == ("score",)
+    assert np.array_equal(scored.apply(X), krp.transform(X) @ weights.T)

@@ -67,10 +67,13 @@ def beside(stages: Sequence[Stage], *, shared: bool) -> Stage:
         INPUTS: np.cumsum([0, *counts])[:-1] * own,
         OUTPUTS: np.cumsum([0, *(one.n_outputs for one in stages)])[:-1],
     }
-    columns = {name: what for name, what, _ in columns_of(first)}
+    # A column that only some of them have, such as constants, is zeros in the others.
+    columns = {name: what for one in stages for name, what, _ in columns_of(one)}
     for name, what in columns.items():
-        arrays = [getattr(one, name) for one in stages]
-        require(all(isinstance(array, np.ndarray) for array in arrays), f"{name} is not in all")
+        arrays = [
+            np.zeros(one.n_outputs) if getattr(one, name) is None else getattr(one, name)
+            for one in stages
+        ]
         if what.holds in offsets:
             moved = zip(arrays, offsets[what.holds].tolist(), strict=True)
             arrays = [np.where(array < 0, -1, array + offset) for array, offset in moved]
