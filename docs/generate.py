@@ -2,8 +2,8 @@
 
     python docs/generate.py
 
-``cli.md`` comes from the command line's parser and the options of maps, ``parameters.md`` from the
-constructors of maps and their documentation. A test compares the pages with what this makes.
+``cli.md`` comes from the command line's parser, ``parameters.md`` from what maps declare of their
+parameters and from their documentation. A test compares the pages with what this makes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from typing import Any
 from sqlkrp.arguments import parser
 from sqlkrp.cli import COMMANDS
 from sqlkrp.maps import CLASSES, MAPS, FeatureMap
-from sqlkrp.options import MAP_OPTIONS, MapOption, spelt
+from sqlkrp.maps.parameters import Parameter
+from sqlkrp.maps.shared import SingleMap
+from sqlkrp.options import MAP_OPTIONS, options_of_map, spelt
 
 FOLDER = Path(__file__).parent
 NOTE = "<!-- Written by python docs/generate.py. Edit the declarations, not this page. -->"
@@ -56,6 +58,11 @@ PARAMETERS_HEAD = """
 Each entry has the name in Python, its default, and its option on the command line. What the maps
 are for, and how to choose one, is in [maps.md](maps.md). `python -m pydoc sqlkrp.KRP` prints the
 text of one map in a terminal.
+"""
+
+SHARED_HEAD = """
+What is done to columns before a map reads them, and the seed. `Ensemble` and `Chain` leave the
+columns to the maps that they are made of.
 """
 
 
@@ -104,7 +111,7 @@ def _command(one: argparse.ArgumentParser) -> str:
 def _is_shown(action: argparse.Action) -> bool:
     """Whether it is one of the command's own options; those of maps have a section of theirs."""
     of_every_command = action.dest in ("help", "quiet")
-    of_maps = action.dest.removeprefix("map_") in {one.parameter for one in MAP_OPTIONS.values()}
+    of_maps = action.dest.removeprefix("map_") in {one.name for one in MAP_OPTIONS.values()}
     return not (of_every_command or of_maps or action.help == argparse.SUPPRESS)
 
 
@@ -123,28 +130,25 @@ def _map_options() -> str:
     return "\n\n".join(lines)
 
 
-def _map_option(name: str, option: MapOption) -> str:
-    defaults = {
-        kind: spelt(one.default_params()[option.parameter])
-        for kind, one in MAPS.items()
-        if option.parameter in one.parameter_names()
-    }
-    value = f" {option.reads['metavar']}" if "metavar" in option.reads else ""
-    of = "" if len(defaults) == len(MAPS) else f" Of {', '.join(defaults)}."
-    return (
-        f"- `--{name}{value}` (`{option.parameter}`): {plain(option.help)}.{of} "
-        f"Default: {_by_map(defaults)}."
-    )
+def _map_option(option: str, one: Parameter) -> str:
+    maps = {kind: options_of_map(kind) for kind in MAPS}
+    of_maps = {kind: options[option] for kind, options in maps.items() if option in options}
+    allowed = {kind: other.check.told(spelt) for kind, other in of_maps.items()}
+    defaults = {kind: f"`{spelt(other.default)}`" for kind, other in of_maps.items()}
+    value = "" if one.check.reads is bool else f" {one.metavar}"
+    told = ": ".join(filter(None, [one.meaning, _by_map(allowed)]))
+    of = "" if len(of_maps) == len(MAPS) else f" Of {', '.join(of_maps)}."
+    return f"- `--{option}{value}` (`{one.name}`): {plain(told)}.{of} Default: {_by_map(defaults)}."
 
 
-def _by_map(defaults: dict[str, str]) -> str:
-    """One default where all maps have the same; else each one, and the maps that have it."""
+def _by_map(told: dict[str, str]) -> str:
+    """One text where all maps have the same; else each one, and the maps that have it."""
     maps_of: dict[str, list[str]] = {}
-    for kind, default in defaults.items():
-        maps_of.setdefault(default, []).append(kind)
+    for kind, text in told.items():
+        maps_of.setdefault(text, []).append(kind)
     if len(maps_of) == 1:
-        return f"`{next(iter(maps_of))}`"
-    return "; ".join(f"`{default}` ({', '.join(kinds)})" for default, kinds in maps_of.items())
+        return next(iter(maps_of))
+    return "; ".join(f"{text} ({', '.join(kinds)})" for text, kinds in maps_of.items())
 
 
 # --- parameters ---------------------------------------------------------------------------------
@@ -153,38 +157,35 @@ def _by_map(defaults: dict[str, str]) -> str:
 def parameters() -> str:
     """The reference of the maps' parameters."""
     names = {one: kind for kind, one in MAPS.items()}
-    parts = [NOTE, PARAMETERS_HEAD.strip()]
+    shared = "\n".join(map(_parameter, SingleMap.declared.values()))
+    parts = [NOTE, PARAMETERS_HEAD.strip(), "## All maps", SHARED_HEAD.strip(), shared]
     ordered = [*MAPS.values(), *(one for one in CLASSES.values() if one not in names)]
     for one in ordered:
-        about, meanings, after = documentation(one)
+        about, after = documentation(one)
         command = f"`--map {names[one]}`\n\n" if one in names else ""
         parts += [f"## {one.__name__}", command + _text(about)]
-        parts.append("\n".join(_parameter(one, name, meanings) for name in one.parameter_names()))
+        own = [of for of in one.declared.values() if SingleMap.declared.get(of.name) != of]
+        parts.append("\n".join(map(_parameter, own)))
+        if issubclass(one, SingleMap):
+            parts.append("Also those of [all maps](#all-maps).")
         parts.append(_text(after))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def documentation(one: type[FeatureMap]) -> tuple[str, dict[str, str], str]:
-    """A map's documentation: what it is, what each parameter means, and its references."""
+def documentation(one: type[FeatureMap]) -> tuple[str, str]:
+    """A map's documentation around its parameters: what it is, and its references."""
     text = inspect.cleandoc(one.__doc__ or "").partition(">>>")[0].strip()
     about, _, rest = text.partition("\n\nParameters\n----------\n")
-    declared, _, after = rest.partition("\n\n")
-    meanings = {}
-    for entry in re.split(r"\n(?=\S)", declared):
-        names, _, meaning = entry.partition(" : ")
-        meanings |= dict.fromkeys(names.split(", "), " ".join(meaning.split()))
-    return about, meanings, after
+    return about, rest.partition("\n\n")[2]
 
 
-def _parameter(one: type[FeatureMap], name: str, meanings: dict[str, str]) -> str:
-    defaults = one.default_params()
-    default = f" = `{_written(defaults[name])}`" if name in defaults else ""
-    options = [f"`--{option}`" for option, of in MAP_OPTIONS.items() if of.parameter == name]
-    options = options if one in MAPS.values() else []
-    if name == "random_state":
-        options = ["`--seed`"]
-    told = f" ({', '.join(options)})" if options else ""
-    return f"- **`{name}`**{default}{told}: {plain(meanings[name])}"
+def _parameter(one: Parameter) -> str:
+    default = f" = `{_written(one.default)}`" if one.has_default else ""
+    option = "seed" if one.name == "random_state" else one.option
+    is_option = option in MAP_OPTIONS or option == "seed"
+    told = f" (`--{option}`)" if is_option else ""
+    meaning = one.text(lambda value: f"``{_written(value)}``")
+    return f"- **`{one.name}`**{default}{told}: {plain(meaning)}."
 
 
 def _written(value: Any) -> str:

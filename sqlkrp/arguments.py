@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from sqlkrp.errors import ParameterError
 from sqlkrp.maps import MAPS
-from sqlkrp.options import MAP, MAP_OPTIONS, SEED, number_or, spelt
+from sqlkrp.options import MAP, MAP_OPTIONS, SEED, argument, number_or
 from sqlkrp.sql.dialects import DIALECTS
 from sqlkrp.sql.options import OPTIONS
 from sqlkrp.version import __version__
@@ -248,7 +248,7 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
 def options_of(command: argparse.ArgumentParser) -> dict[str, str]:
     """The options by the names that they have in Python: a command's own, and those of maps."""
     own = {one.dest: one.option_strings[-1] for one in command._actions if one.option_strings}
-    return {option.parameter: f"--{name}" for name, option in MAP_OPTIONS.items()} | own
+    return {one.name: f"--{option}" for option, one in MAP_OPTIONS.items()} | own
 
 
 def _add_map(one: _Parser) -> None:
@@ -393,18 +393,13 @@ def _add_drawing(one: _Parser) -> argparse._ArgumentGroup:
         metavar="NAME",
         help=f"the kind of map: {', '.join(MAPS)} (default: {MAP})",
     )
-    defaults = MAPS[MAP].default_params()
-    for name, option in MAP_OPTIONS.items():
-        told = argparse.SUPPRESS
-        if not option.single:
-            known = option.parameter in defaults
-            default = f" (default: {spelt(defaults[option.parameter])})" if known else ""
-            told = option.help + default
+    for option, one_of_maps in MAP_OPTIONS.items():
+        read = argument(one_of_maps)
+        if not one_of_maps.common:
+            read["help"] = argparse.SUPPRESS
         # None is a value of some; what is not given is not there.
         group.add_argument(
-            f"--{name}",
-            dest=f"map_{option.parameter}",
-            **{**option.reads, "default": argparse.SUPPRESS, "help": told},
+            f"--{option}", dest=f"map_{one_of_maps.name}", default=argparse.SUPPRESS, **read
         )
     group.add_argument(
         "--ensemble",

@@ -24,7 +24,7 @@ from sqlkrp.files import require_free, require_other_file
 from sqlkrp.keeping import another_map_beside, kept_map, require_map_or_nothing, used_again
 from sqlkrp.maps import MAPS, Ensemble, FeatureMap, load
 from sqlkrp.maps.advice import counted, listed
-from sqlkrp.options import MAP, MAP_OPTIONS, SEED, map_help, summary
+from sqlkrp.options import MAP, MAP_OPTIONS, SEED, map_help, options_of_map, summary
 from sqlkrp.spelling import as_options
 from sqlkrp.sql.options import OPTIONS
 from sqlkrp.sql.statement import Statement
@@ -361,16 +361,14 @@ def _fit(given: argparse.Namespace, source: Any) -> FeatureMap:
 def _new_map(given: argparse.Namespace) -> FeatureMap:
     name = given.kind or MAP
     kind: Any = MAPS[name]
-    parameters, known = {}, kind.parameter_names()
+    parameters, known = {}, options_of_map(name)
     for option, its in MAP_OPTIONS.items():
-        if not hasattr(given, f"map_{its.parameter}"):
+        if not hasattr(given, f"map_{its.name}"):
             continue
-        if its.parameter not in known:
-            own = [f"--{one}" for one, other in MAP_OPTIONS.items() if other.parameter in known]
-            raise ParameterError(
-                f"--map {name} has no --{option}: leave it out; it has {', '.join(own)}"
-            )
-        parameters[its.parameter] = getattr(given, f"map_{its.parameter}")
+        if option not in known:
+            own = ", ".join(f"--{one}" for one in known)
+            raise ParameterError(f"--map {name} has no --{option}: leave it out; it has {own}")
+        parameters[its.name] = getattr(given, f"map_{its.name}")
     seed = SEED if given.random_state is None else given.random_state
     seed = None if seed == "random" else seed
     one: FeatureMap = kind(**parameters, random_state=seed)

@@ -20,8 +20,8 @@ from sqlkrp.engines.samples import computed_in_place, sampled
 from sqlkrp.engines.session import Session, TableOrFile
 from sqlkrp.errors import LimitError, ParameterError, TargetExistsError
 from sqlkrp.files import require_other_file
+from sqlkrp.maps.allowed import real, whole
 from sqlkrp.maps.feature_map import FeatureMap, require_map
-from sqlkrp.maps.parameters import real, whole
 from sqlkrp.maps.source import BOOLEAN, Source
 from sqlkrp.sql.names import TableName
 from sqlkrp.sql.options import Options, with_options

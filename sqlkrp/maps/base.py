@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from sqlkrp.errors import ColumnError, NotFittedError, ParameterError
 from sqlkrp.maps.advice import warn_of_columns, warn_of_features
+from sqlkrp.maps.allowed import choose
 from sqlkrp.maps.automatic import Seen, SeenColumns, Taken, gamma_of
 from sqlkrp.maps.columns import choose_columns, label_columns, match_columns
-from sqlkrp.maps.parameters import Parameters, choose, real, whole
+from sqlkrp.maps.parameters import Parameters
 from sqlkrp.maps.preparing import prepare_stage, require_values
 from sqlkrp.maps.source import (
     FLOAT32,
@@ -32,23 +33,18 @@ from sqlkrp.maps.source import (
 )
 from sqlkrp.pools import generator
 from sqlkrp.sql.options import name_list
-from sqlkrp.stages import Prepare, Program, Stage
+from sqlkrp.stages import Program, Stage
 
 __all__ = ["Transformer"]
 
 SomeMap = TypeVar("SomeMap", bound="Transformer")
 
-_SCALINGS = ("auto", None, "standard", "minmax", "unit")
-_DTYPES = ("auto", "float32", "float64")
-# More would not fit in memory as they are drawn, nor in any table.
-_MOST_FEATURES = 10_000_000
-
 
 class Transformer(Parameters):
     """A feature map as scikit-learn knows one: parameters, and after ``fit`` a row program.
 
-    A concrete map sets its parameters in ``__init__`` (keyword names equal attribute names) and
-    defines ``check`` (its parameters are allowed) and ``draw`` (its stages after Prepare).
+    A concrete map declares its parameters, and defines ``draw`` (its stages after Prepare) and,
+    if not all values of them go together, ``check``.
     """
 
     prefix: str = "feature"
@@ -65,10 +61,6 @@ class Transformer(Parameters):
     """The column that the features are to predict: none of them, and kept beside them."""
 
     # --- what a concrete map says -------------------------------------------------------------
-
-    def check(self) -> None:
-        """Raise ParameterError unless the parameters are allowed."""
-        raise NotImplementedError
 
     def constant(self) -> float | None:
         """The value of a constant column beside the inputs, or None for no such column."""
@@ -119,8 +111,7 @@ class Transformer(Parameters):
         it names are. Columns that are not numbers are left out (``left_out_`` says why). The label
         is kept beside the features that a database makes.
         """
-        self.check_common()
-        self.check()
+        self.check_parameters()
         exclude, keep = name_list("exclude", exclude), name_list("keep", keep)
         include = None if include is None else name_list("include", include)
         described = as_source(source)
@@ -165,15 +156,6 @@ class Transformer(Parameters):
             # A constant term adds the products of fewer columns.
             others = n_columns - (not getattr(self, "coef0", 0.0))
             warn_of_features(self.n_components, math.comb(others + degree, degree), n_columns)
-
-    def check_common(self) -> None:
-        """Raise ParameterError unless the parameters that all maps have are allowed."""
-        choose("scaling", self.scaling, _SCALINGS)
-        choose("nulls", self.nulls, Prepare.POLICIES)
-        choose("dtype", self.dtype, _DTYPES)
-        if self.clip is not None and self.clip != "auto":
-            real("clip", self.clip, at_least=0, above=True, instead="'auto' or None")
-        whole("n_components", self.n_components, at_least=1, at_most=_MOST_FEATURES)
 
     def look(self, source: Source, columns: Sequence[str]) -> Statistics | None:
         """What the columns hold, if a parameter asks for it and there are rows."""
@@ -327,7 +309,7 @@ def _seed(random_state: Any) -> int:
         entropy = np.random.SeedSequence().entropy
         assert isinstance(entropy, int)
         return entropy
-    return whole("random_state", random_state, at_least=0)
+    return int(random_state)
 
 
 def _require_range(stages: Sequence[Stage], dtype: str) -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
 
 from sqlkrp.errors import ParameterError
+from sqlkrp.maps.allowed import By, Whole
 from sqlkrp.maps.automatic import Seen, SeenFeatures
 from sqlkrp.maps.base import Transformer
 from sqlkrp.maps.feature_map import FeatureMap, require_map
-from sqlkrp.maps.parameters import whole
+from sqlkrp.maps.parameters import Parameter, with_parameters
+from sqlkrp.maps.shared import RANDOM_STATE
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import Linear, Stage, beside
 
@@ -20,19 +23,13 @@ __all__ = ["Chain", "Ensemble", "chain"]
 _MOST_MEMBERS = 1000
 
 
+@with_parameters
 class Ensemble(FeatureMap):
     r"""n independent draws of a map side by side, their features named apart.
 
     Feature i of member j is called ``<prefix>_<j>_<i>``. Train one model on each member's features
     and let them vote: errors that come from the draw are then averaged away. (Inner products of
     all features together are n times one member's.)
-
-    Parameters
-    ----------
-    map : the map, not fitted; its scaling, policy and dtype are the ensemble's. Its parameters are
-        this one's as ``map__degree``.
-    n_members : n, how often it is drawn; at most 1,000.
-    random_state : the seed of all draws; the map's own is not used.
 
     Reference: M. Rost, T. Zast, "Approximating Kernels with Random Fourier Features", Ulm
     University, 2023, section 5.4.
@@ -45,12 +42,16 @@ class Ensemble(FeatureMap):
 
     headline = ("map", "n_members")
 
-    def __init__(
-        self, map: FeatureMap, n_members: int = 13, *, random_state: int | None = None
-    ) -> None:
-        self.map = map
-        self.n_members = n_members
-        self.random_state = random_state
+    map: FeatureMap = Parameter(
+        By(require_map, "a map, not fitted"),
+        "the map that is drawn, whose parameters are this one's as map__degree, and which says how "
+        "columns are prepared",
+    ).required()
+    n_members: int = Parameter(Whole(1, _MOST_MEMBERS), "n, how often it is drawn").by_default(13)
+    _: KW_ONLY
+    random_state: int | None = RANDOM_STATE.by_default(
+        None, meaning="the seed of all draws, in place of the map's own"
+    )
 
     def parts(self) -> dict[str, FeatureMap]:
         return {"map": self.map} if isinstance(self.map, FeatureMap) else {}
@@ -69,14 +70,6 @@ class Ensemble(FeatureMap):
 
     def settle(self, seen: Seen) -> None:
         self.map.settle(seen)
-
-    def check_common(self) -> None:
-        require_map("map", self.map)
-        whole("n_members", self.n_members, at_least=1, at_most=_MOST_MEMBERS)
-        self.map.check_common()
-
-    def check(self) -> None:
-        self.map.check()
 
     def constant(self) -> float | None:
         return self.map.constant()
@@ -97,6 +90,14 @@ class Ensemble(FeatureMap):
         return stages
 
 
+def _require_maps(name: str, value: Any) -> None:
+    if not isinstance(value, (list, tuple)) or not value:
+        raise ParameterError(f"{name}={value!r} is not allowed: give a list of maps")
+    for one in value:
+        require_map("a map", one)
+
+
+@with_parameters
 class Chain(FeatureMap):
     r"""Maps one after another, each reading the features of the one before: one statement.
 
@@ -104,19 +105,18 @@ class Chain(FeatureMap):
     ``chain(PCA(50), KRP(3))``. Columns, missing values and dtype are the first map's affair; a
     later one may have ``scaling=None``, which ``"auto"`` is there, or ``"standard"``, of the
     features that it reads.
-
-    Parameters
-    ----------
-    maps : the maps, in order, not fitted. They are this one's parameters too, as ``0``, and
-        theirs as ``0__degree``.
-    random_state : the seed of all draws; the maps' own are not used.
     """
 
     headline = ("maps",)
 
-    def __init__(self, maps: Sequence[FeatureMap], *, random_state: int | None = None) -> None:
-        self.maps = maps
-        self.random_state = random_state
+    maps: Sequence[FeatureMap] = Parameter(
+        By(_require_maps, "a list of maps, not fitted"),
+        "the maps in order, which are this one's parameters too, as 0, and theirs as 0__degree",
+    ).required()
+    _: KW_ONLY
+    random_state: int | None = RANDOM_STATE.by_default(
+        None, meaning="the seed of all draws, in place of the maps' own"
+    )
 
     def parts(self) -> dict[str, FeatureMap]:
         given = self.maps if isinstance(self.maps, (list, tuple)) else ()
@@ -140,16 +140,7 @@ class Chain(FeatureMap):
     def settle(self, seen: Seen) -> None:
         self.maps[0].settle(seen)
 
-    def check_common(self) -> None:
-        if not isinstance(self.maps, (list, tuple)) or not self.maps:
-            raise ParameterError(f"maps={self.maps!r} is not allowed: give a list of maps")
-        for one in self.maps:
-            require_map("a map", one)
-            one.check_common()
-
     def check(self) -> None:
-        for one in self.maps:
-            one.check()
         for one in self.maps[1:]:
             reads = one.first
             if reads.scaling not in ("auto", None, "standard"):

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import KW_ONLY
 
 import numpy as np
 
 from sqlkrp import pools
 from sqlkrp.errors import ParameterError
-from sqlkrp.maps.krp import SumsOfProducts, whole_or_auto
-from sqlkrp.maps.parameters import choose, dot_product, even, power_of_two, whole
-from sqlkrp.maps.polynomial import complex_sums, require_factors
+from sqlkrp.maps.allowed import Even, OneOf, Whole, whole
+from sqlkrp.maps.krp import BLOCK_SIZE, N_HYPERPLANES, N_TERMS, POOL, SumsOfProducts
+from sqlkrp.maps.parameters import with_parameters
+from sqlkrp.maps.polynomial import SMOOTH_DEGREE, complex_sums
+from sqlkrp.maps.shared import COMPONENTS, MOST_FEATURES
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import Array, Butterflies, Linear, Stage
 
 __all__ = ["ComplexKRP"]
 
 
+@with_parameters
 class ComplexKRP(SumsOfProducts):
     r"""KRP with hyperplanes of +1, -1, +i and -i: less variance, more so in high degrees.
 
@@ -32,16 +35,6 @@ class ComplexKRP(SumsOfProducts):
     products of 5 or 7 complex numbers cost too much. The degree has no prime factor over 7, as
     products of so many complex numbers have too many terms.
 
-    Parameters
-    ----------
-    degree : g, of the kernel.
-    n_components : k, an even number: half of the features are real parts.
-    n_terms : t, products summed in a component; ``"auto"``: as in :class:`KRP`.
-    pool : ``"hadamard"`` (blocks of butterflies), or ``"achlioptas"`` (independent entries,
-        without zeros).
-    n_hyperplanes : complex ones in an ``achlioptas`` pool; ``"auto"``: 500, or t * g.
-    block_size, coef0, gamma, scaling, clip, nulls, dtype, random_state : as in :class:`KRP`.
-
     Reference: J. Wacker, R. Ohana, M. Filippone, "Complex-to-real sketches for tensor products
     with applications to the polynomial kernel", AISTATS 2023.
     """
@@ -49,44 +42,26 @@ class ComplexKRP(SumsOfProducts):
     prefix = "ckrp"
     headline = ("degree", "n_components", "pool")
 
-    def __init__(
-        self,
-        degree: int = 4,
-        n_components: int = 1000,
-        *,
-        n_terms: int | str = "auto",
-        pool: str = "hadamard",
-        n_hyperplanes: int | str = "auto",
-        block_size: int = 64,
-        coef0: float = 1.0,
-        gamma: float | str = "auto",
-        scaling: str | None = "auto",
-        clip: float | str | None = "auto",
-        nulls: str = "error",
-        dtype: str = "auto",
-        random_state: int | None = None,
-    ) -> None:
-        self.degree = degree
-        self.n_components = n_components
-        self.n_terms = n_terms
-        self.pool = pool
-        self.n_hyperplanes = n_hyperplanes
-        self.block_size = block_size
-        self.coef0 = coef0
-        self.gamma: Any = gamma  # a number by the time of the draw
-        self.scaling = scaling
-        self.clip = clip
-        self.nulls = nulls
-        self.dtype = dtype
-        self.random_state = random_state
+    degree: int = SMOOTH_DEGREE.by_default(4)
+    n_components: int = COMPONENTS.by_default(
+        1000,
+        check=Even(2, MOST_FEATURES, why="real and imaginary parts come in twos"),
+        meaning=f"{COMPONENTS.meaning}, half of them real parts",
+    )
+    _: KW_ONLY
+    n_terms: int | str = N_TERMS.by_default("auto")
+    pool: str = POOL.by_default(
+        "hadamard",
+        check=OneOf({"hadamard": "in blocks of butterflies", "achlioptas": "without zeros"}),
+    )
+    n_hyperplanes: int | str = N_HYPERPLANES.by_default(
+        "auto",
+        check=Whole(1, words={"auto": "500, or what a feature takes"}),
+        meaning="p, how many complex hyperplanes there are in an achlioptas pool",
+    )
+    block_size: int = BLOCK_SIZE.by_default(64)
 
     def check(self) -> None:
-        require_factors(whole("degree", self.degree, at_least=1))
-        whole_or_auto("n_terms", self.n_terms)
-        choose("pool", self.pool, ("hadamard", "achlioptas"))
-        power_of_two("block_size", self.block_size)
-        dot_product(self.gamma, self.coef0)
-        even("n_components", self.n_components, "real and imaginary parts come in twos")
         if self.n_hyperplanes != "auto":
             if self.pool == "hadamard":
                 raise ParameterError(

@@ -17,10 +17,11 @@ from sqlkrp.display import html_table
 from sqlkrp.errors import ParameterError
 from sqlkrp.files import write_folder, write_whole
 from sqlkrp.mapfile import Content, digest, dumps
+from sqlkrp.maps.allowed import whole
 from sqlkrp.maps.automatic import Taken
 from sqlkrp.maps.base import Transformer
 from sqlkrp.maps.columns import match_spelling
-from sqlkrp.maps.parameters import plain, title_of, whole
+from sqlkrp.maps.parameters import plain, title_of
 from sqlkrp.sql.dialects import dialect as facts_of
 from sqlkrp.sql.names import TableName, quote, quote_table
 from sqlkrp.sql.options import Options, name_list, with_options
@@ -179,8 +180,7 @@ class FeatureMap(Transformer):
 
     def restore(self, content: Content) -> None:
         """Become the fitted map of a file, with whose parameters this one was made."""
-        self.check_common()
-        self.check()
+        self.check_parameters()
         self.program_ = content.program
         self.parameters_ = self.get_params(deep=False)
         self.seed_ = content.seed

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
 
 from sqlkrp import pools
-from sqlkrp.maps.feature_map import FeatureMap
-from sqlkrp.maps.parameters import choose, even, gamma_or_auto
+from sqlkrp.maps.allowed import OneOf, Switch, even
+from sqlkrp.maps.parameters import Parameter, with_parameters
+from sqlkrp.maps.shared import COMPONENTS, GAMMA, KERNEL, SingleMap
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import Array, Butterflies, Elementwise, Linear, Stage
 
@@ -36,13 +38,26 @@ def _phases(rng: np.random.Generator, k: int, paired: bool) -> Array:
     return pools.draw_phases(rng, k)
 
 
-def _check_paired(k: int, paired: bool) -> None:
-    choose("paired", paired, (False, True))
-    if paired:
-        even("n_components", k, "paired features come in twos")
+@with_parameters
+class _Cosines(SingleMap):
+    """What maps share whose features are cosines of projections."""
+
+    n_components: int = COMPONENTS.by_default(500)
+    _: KW_ONLY
+    gamma: Any = GAMMA.by_default("auto")  # a number by the time of the draw
+    paired: bool = Parameter(
+        Switch(),
+        "take the cosine and the sine of each frequency, in place of cosines of twice as many (k "
+        "is even)",
+    ).by_default(False)
+
+    def check(self) -> None:
+        if self.paired:
+            even("n_components", self.n_components, "paired features come in twos")
 
 
-class RandomFourier(FeatureMap):
+@with_parameters
+class RandomFourier(_Cosines):
     r"""Random Fourier features of the Gaussian or the Laplacian kernel.
 
     Component l of a row x is sqrt(2/k) cos(<w_l, x> + b_l), b uniform on [0, 2 pi], and w from
@@ -52,17 +67,8 @@ class RandomFourier(FeatureMap):
     - ``laplacian``: exp(-gamma |x - y|_1), w Cauchy with scale gamma.
 
     With ``paired`` there are k/2 frequencies, each with its cosine and its sine: less variance for
-    the Gaussian kernel. Choose it for smooth functions of the columns, scaled to a like size.
-
-    Parameters
-    ----------
-    n_components : k, the number of features.
-    kernel : ``"rbf"`` or ``"laplacian"``.
-    gamma : of the kernel, > 0. ``"auto"``: 1 / (columns * their mean variance) as they are
-        prepared, as in :class:`KRP`; for ``laplacian`` 1 / the sum of their
-        standard deviations.
-    paired : cosines and sines of the same frequencies; k must be even.
-    scaling, clip, nulls, dtype, random_state : as in :class:`KRP`.
+    the Gaussian kernel. ``gamma="auto"`` of the Laplacian kernel is 1 over the sum of the columns'
+    standard deviations. Choose it for smooth functions of the columns, scaled to a like size.
 
     References: A. Rahimi, B. Recht, "Random features for large-scale kernel machines", NIPS 2007;
     H. Janati, "Random Features for Polynomial Kernels", ENSAE ParisTech, 2017, section 2;
@@ -72,33 +78,11 @@ class RandomFourier(FeatureMap):
     prefix = "rff"
     headline = ("n_components", "kernel")
 
-    def __init__(
-        self,
-        n_components: int = 500,
-        *,
-        kernel: str = "rbf",
-        gamma: float | str = "auto",
-        paired: bool = False,
-        scaling: str | None = "auto",
-        clip: float | str | None = "auto",
-        nulls: str = "error",
-        dtype: str = "auto",
-        random_state: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma: Any = gamma  # a number by the time of the draw
-        self.paired = paired
-        self.scaling = scaling
-        self.clip = clip
-        self.nulls = nulls
-        self.dtype = dtype
-        self.random_state = random_state
-
-    def check(self) -> None:
-        choose("kernel", self.kernel, tuple(_SPECTRA))
-        gamma_or_auto(self.gamma)
-        _check_paired(self.n_components, self.paired)
+    _: KW_ONLY
+    kernel: str = KERNEL.by_default(
+        "rbf",
+        check=OneOf({"rbf": "exp(-gamma |x - y|^2)", "laplacian": "exp(-gamma |x - y|_1)"}),
+    )
 
     @property
     def gamma_power(self) -> int:
@@ -125,56 +109,24 @@ def _cauchy(rng: np.random.Generator, k: int, d: int, gamma: float) -> Array:
 _SPECTRA = {"rbf": _gaussian, "laplacian": _cauchy}
 
 
-class SORF(FeatureMap):
+@with_parameters
+class SORF(_Cosines):
     r"""Structured orthogonal random features of the Gaussian kernel: + and -, then a cosine.
 
     As :class:`RandomFourier`, with w the rows of sqrt(2 gamma) sqrt(D) H D1 H D2 H D3, where H is
     the orthonormal Hadamard matrix of the D columns (padded to a power of two) and the D's are
     random signs. The projection is butterflies, 3 log2 D additions a column and no
-    multiplication; frequencies are orthogonal in blocks of D. The estimate of
-    exp(-gamma |x - y|^2) is nearly unbiased, the more the larger D. With ``paired`` there are k/2
-    frequencies, each with its cosine and its sine: only then does being orthogonal lower the
-    variance much, as random phases vary more than frequencies do.
+    multiplication; frequencies are orthogonal in blocks of D, of which whole ones are computed.
+    The estimate of exp(-gamma |x - y|^2) is nearly unbiased, the more the larger D. With
+    ``paired`` there are k/2 frequencies, each with its cosine and its sine: only then does being
+    orthogonal lower the variance much, as random phases vary more than frequencies do.
 
     Choose it with ``paired=True`` in place of :class:`RandomFourier` for 64 columns and more.
-
-    Parameters
-    ----------
-    n_components : k, the number of features; whole blocks of D are computed.
-    gamma : of the kernel, > 0. ``"auto"``: 1 / (columns * their mean variance) as they are
-        prepared, as in :class:`KRP`.
-    paired : cosines and sines of the same frequencies; k must be even.
-    scaling, clip, nulls, dtype, random_state : as in :class:`KRP`.
 
     Reference: F. Yu and others, "Orthogonal random features", NIPS 2016.
     """
 
     prefix = "sorf"
-
-    def __init__(
-        self,
-        n_components: int = 500,
-        *,
-        gamma: float | str = "auto",
-        paired: bool = False,
-        scaling: str | None = "auto",
-        clip: float | str | None = "auto",
-        nulls: str = "error",
-        dtype: str = "auto",
-        random_state: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.gamma: Any = gamma  # a number by the time of the draw
-        self.paired = paired
-        self.scaling = scaling
-        self.clip = clip
-        self.nulls = nulls
-        self.dtype = dtype
-        self.random_state = random_state
-
-    def check(self) -> None:
-        gamma_or_auto(self.gamma)
-        _check_paired(self.n_components, self.paired)
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         d, k = inputs.count, self.n_components

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
 
 from sqlkrp import pools
 from sqlkrp.errors import ParameterError
+from sqlkrp.maps.allowed import OneOf, Whole, power_of_two
 from sqlkrp.maps.automatic import Seen, Taken
-from sqlkrp.maps.feature_map import FeatureMap
-from sqlkrp.maps.parameters import (
-    LARGEST,
-    choose,
-    dot_product,
-    kernel_constant,
-    power_of_two,
-    real,
-    whole,
-)
+from sqlkrp.maps.parameters import Parameter, with_parameters
 from sqlkrp.maps.polynomial import without_factors
+from sqlkrp.maps.shared import LARGEST, SPARSITY, PolynomialMap
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import Butterflies, Linear, Stage, SumOfProducts
 
-__all__ = ["KRP", "SumsOfProducts", "whole_or_auto"]
+__all__ = ["BLOCK_SIZE", "KRP", "N_HYPERPLANES", "N_TERMS", "POOL", "SumsOfProducts"]
 
 _AUTO_IID_HYPERPLANES = 1000
 # The fewest terms whose distances are within 10% of the best that k components can have at degree
@@ -34,26 +28,41 @@ _AUTO_IID_HYPERPLANES = 1000
 _AUTO_TERMS = {1: 1, 2: 5, 3: 20}
 _AUTO_TERMS_ABOVE = 50
 
+N_TERMS = Parameter(
+    Whole(1, words={"auto": "the fewest that come near the best at this degree"}),
+    "t, how many products are added up in a feature (more estimate better, and cost more)",
+    metavar="T",
+    common=True,
+)
+POOL = Parameter(
+    OneOf(
+        {
+            "hadamard": "in orthogonal blocks: cheaper, and as a rule better",
+            "achlioptas": "each entry by itself, as the paper does",
+            "gaussian": "not ternary: it multiplies",
+        }
+    ),
+    "how the hyperplanes are drawn",
+    common=True,
+)
+N_HYPERPLANES = Parameter(
+    Whole(
+        1, words={"auto": "1,000 or what a feature takes; of hadamard the fewest blocks that do"}
+    ),
+    "p, how many hyperplanes there are to make products of (hadamard: rounded up to whole blocks)",
+    metavar="P",
+)
+BLOCK_SIZE = Parameter(
+    Whole(1, also=power_of_two, what="a power of two"),
+    "how many columns a hyperplane of a hadamard pool reads",
+    metavar="M",
+)
 
-def whole_or_auto(name: str, value: Any) -> None:
-    """Raise ParameterError unless this is a number from 1, or ``"auto"``."""
-    if isinstance(value, str) and value != "auto":
-        raise ParameterError(f"{name}={value!r} is not allowed: use a number, or 'auto'")
-    if value != "auto":
-        whole(name, value, at_least=1)
 
-
-class SumsOfProducts(FeatureMap):
+class SumsOfProducts(PolynomialMap):
     """What maps share whose features are sums of t products of g projections."""
 
-    degree: int
     n_terms: int | str
-    coef0: float
-    gamma: Any
-
-    @property
-    def polynomial_degree(self) -> int:
-        return self.degree
 
     @property
     def terms(self) -> int:
@@ -73,10 +82,8 @@ class SumsOfProducts(FeatureMap):
             found["n_terms"] = Taken(self.terms, f"for degree {self.degree}")
         return found
 
-    def constant(self) -> float | None:
-        return kernel_constant(self.gamma, self.coef0)
 
-
+@with_parameters
 class KRP(SumsOfProducts):
     r"""Random features of the polynomial kernel, by products of few ternary projections.
 
@@ -88,37 +95,10 @@ class KRP(SumsOfProducts):
 
         E <f(x), f(y)> = (gamma * <x, y> + coef0) ** degree.
 
-    The sign in front of a term is +1 for the iid pools and random for ``hadamard``.
-
-    Parameters
-    ----------
-    degree : g, the degree of the kernel, >= 1. Degree 1 is the plain random projection.
-    n_components : k, the number of features.
-    n_terms : t, products summed in a component: more bring its estimates nearer to the best that
-        k components can have. ``"auto"``: the fewest that come near it at this degree.
-    pool : where hyperplanes come from. ``"hadamard"``: ternary hyperplanes whose entries have
-        Achlioptas' distribution (+1, 0, -1 with s = padded columns / block size), drawn together
-        in orthogonal blocks; ``"achlioptas"`` draws each entry independently, as the paper does;
-        ``"gaussian"``: the fallback, which multiplies.
-    n_hyperplanes : p, the size of the pool. ``"auto"``: 1,000 (never fewer than t * g), or for
-        ``hadamard`` the fewest blocks that will do. A Hadamard pool comes in whole blocks of the
-        padded number of columns, so p is rounded up to them.
-    s : sparsity of ``achlioptas``: a share 1/s of the entries is not zero. 1 has no zeros.
-    block_size : the chunk of a Hadamard block, a power of two; a hyperplane has so many entries.
-    coef0 : of the kernel, >= 0. With 0, the paper's homogeneous kernel, a map of even degree
-        cannot see a linear effect.
-    gamma : of the kernel, > 0. ``"auto"``: 1 / (columns * their mean variance) as they are
-        prepared, 1 / columns where only names are known, 1 for rows of length 1.
-    scaling : None, ``"standard"`` (columns of 0 and 1 are left as they are), ``"minmax"`` or
-        ``"unit"`` (each row to length 1); statistics are taken at fit and stored. ``"auto"``:
-        ``"standard"`` if the columns are of different units, else None.
-    clip : values further from their column's mean than so many standard deviations are read as
-        if they were so far; columns of 0 and 1 are not held. None holds nothing; ``"auto"``: 3
-        with ``scaling="standard"``, else None.
-    nulls : ``"error"``, ``"zero"``, ``"mean"`` (stored at fit) or ``"propagate"`` (that row's
-        features are NULL). NaN and infinities count as missing.
-    dtype : ``"float32"``, ``"float64"``, or ``"auto"``: float32 if all inputs are.
-    random_state : the seed; None draws one. Either way ``seed_`` records it.
+    The sign in front of a term is +1 for the iid pools and random for ``hadamard``. Entries of a
+    Hadamard pool have Achlioptas' distribution, with s = padded columns / block size, and a block
+    has as many hyperplanes as padded columns. Degree 1 is the plain random projection. With
+    ``coef0=0``, the paper's homogeneous kernel, a map of even degree cannot see a linear effect.
 
     References: D. Lopez-Sanchez, J. M. Corchado, A. Gonzalez Arrieta, "Data-independent random
     projections from the feature-space of the homogeneous polynomial kernel", Pattern Recognition
@@ -133,47 +113,14 @@ class KRP(SumsOfProducts):
     prefix = "krp"
     headline = ("degree", "n_components", "pool")
 
-    def __init__(
-        self,
-        degree: int = 2,
-        n_components: int = 1000,
-        *,
-        n_terms: int | str = "auto",
-        pool: str = "hadamard",
-        n_hyperplanes: int | str = "auto",
-        s: float = 3,
-        block_size: int = 64,
-        coef0: float = 1.0,
-        gamma: float | str = "auto",
-        scaling: str | None = "auto",
-        clip: float | str | None = "auto",
-        nulls: str = "error",
-        dtype: str = "auto",
-        random_state: int | None = None,
-    ) -> None:
-        self.degree = degree
-        self.n_components = n_components
-        self.n_terms = n_terms
-        self.pool = pool
-        self.n_hyperplanes = n_hyperplanes
-        self.s = s
-        self.block_size = block_size
-        self.coef0 = coef0
-        self.gamma: Any = gamma  # a number by the time of the draw
-        self.scaling = scaling
-        self.clip = clip
-        self.nulls = nulls
-        self.dtype = dtype
-        self.random_state = random_state
+    _: KW_ONLY
+    n_terms: int | str = N_TERMS.by_default("auto")
+    pool: str = POOL.by_default("hadamard")
+    n_hyperplanes: int | str = N_HYPERPLANES.by_default("auto")
+    s: float = SPARSITY.by_default(3)
+    block_size: int = BLOCK_SIZE.by_default(64)
 
     def check(self) -> None:
-        whole("degree", self.degree, at_least=1)
-        whole_or_auto("n_terms", self.n_terms)
-        choose("pool", self.pool, tuple(_POOLS))
-        whole_or_auto("n_hyperplanes", self.n_hyperplanes)
-        real("s", self.s, at_least=1)
-        power_of_two("block_size", self.block_size)
-        dot_product(self.gamma, self.coef0)
         factors = self.slots * self.n_components
         if factors >= 2**31:
             raise ParameterError(

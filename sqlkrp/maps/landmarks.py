@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, replace
 from typing import Any
 
 import numpy as np
 
-from sqlkrp.maps.feature_map import FeatureMap
-from sqlkrp.maps.parameters import choose, dot_product, whole
+from sqlkrp.maps.allowed import OneOf, Whole, whole
+from sqlkrp.maps.parameters import Parameter, with_parameters
+from sqlkrp.maps.shared import COEF0, COMPONENTS, DEGREE, GAMMA, KERNEL, SingleMap
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import (
     Array,
@@ -22,7 +24,6 @@ from sqlkrp.stages import (
 
 __all__ = ["KGRP", "Nystroem"]
 
-_KERNELS = ("linear", "polynomial", "rbf")
 # Eigenvalues below this share of their sum are taken for rounding errors of zero.
 _LEAST = 1e-12
 
@@ -72,12 +73,6 @@ def _applied(stages: list[Stage], rows: Array) -> Array:
     return values
 
 
-def _check_kernel(kernel: str, degree: int, gamma: float, coef0: float) -> None:
-    choose("kernel", kernel, _KERNELS)
-    whole("degree", degree, at_least=1)
-    dot_product(gamma, coef0)
-
-
 def _inverse_root(matrix: Array, size: float, dtype: str) -> Array:
     """K^(-1/2) of a symmetric matrix without negative eigenvalues, on what is not zero of it.
 
@@ -91,7 +86,32 @@ def _inverse_root(matrix: Array, size: float, dtype: str) -> Array:
     return root
 
 
-class Nystroem(FeatureMap):
+_KERNEL = replace(
+    KERNEL,
+    check=OneOf(
+        {
+            "linear": "<x, y>",
+            "polynomial": "(gamma <x, y> + coef0)^degree",
+            "rbf": "exp(-gamma |x - y|^2)",
+        }
+    ),
+)
+
+
+@with_parameters
+class _LandmarkMap(SingleMap):
+    """What maps share that are made of a kernel and of rows of the table."""
+
+    n_components: int = COMPONENTS.by_default(100)
+    _: KW_ONLY
+    kernel: str = _KERNEL.by_default("rbf")
+    degree: int = DEGREE.by_default(2)
+    gamma: Any = GAMMA.by_default("auto")  # a number by the time of the draw
+    coef0: float = COEF0.by_default(1.0)
+
+
+@with_parameters
+class Nystroem(_LandmarkMap):
     r"""The kernel with k landmark rows, turned so that inner products come out right on these.
 
     f(x) = K(x, S) W^(-1/2), with S the landmarks, k rows of the table drawn without replacement
@@ -102,48 +122,12 @@ class Nystroem(FeatureMap):
     Choose it where rows resemble each other, for smooth kernels: its few features then beat
     random ones. It costs multiplications, k a column.
 
-    Parameters
-    ----------
-    n_components : k, the number of landmarks and of features.
-    kernel : ``"rbf"``: exp(-gamma |x - y|^2); ``"polynomial"``: (gamma <x, y> + coef0)^degree;
-        ``"linear"``.
-    degree, gamma, coef0 : of the kernel.
-    scaling, clip, nulls, dtype, random_state : as in :class:`KRP`.
-
     Reference: C. Williams, M. Seeger, "Using the Nystroem method to speed up kernel machines",
     NIPS 2000.
     """
 
     prefix = "nystroem"
     headline = ("n_components", "kernel")
-
-    def __init__(
-        self,
-        n_components: int = 100,
-        *,
-        kernel: str = "rbf",
-        degree: int = 2,
-        gamma: float | str = "auto",
-        coef0: float = 1.0,
-        scaling: str | None = "auto",
-        clip: float | str | None = "auto",
-        nulls: str = "error",
-        dtype: str = "auto",
-        random_state: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma: Any = gamma  # a number by the time of the draw
-        self.coef0 = coef0
-        self.scaling = scaling
-        self.clip = clip
-        self.nulls = nulls
-        self.dtype = dtype
-        self.random_state = random_state
-
-    def check(self) -> None:
-        _check_kernel(self.kernel, self.degree, self.gamma, self.coef0)
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         points = inputs.rows(self.n_components, rng)
@@ -152,7 +136,8 @@ class Nystroem(FeatureMap):
         return [*stages, Linear.dense(root)]
 
 
-class KGRP(FeatureMap):
+@with_parameters
+class KGRP(_LandmarkMap):
     r"""Random projections in the kernel's own feature space, from p rows of the table.
 
     f(x) = 1/sqrt(k) K(x, S) W, with S the landmarks, K the kernel centred on them, and column l of
@@ -165,53 +150,23 @@ class KGRP(FeatureMap):
     Choose it for kernels that have no features of their own, where random directions are wanted
     (hashing); otherwise :class:`Nystroem` is better at the same cost.
 
-    Parameters
-    ----------
-    n_components : k, the number of features.
-    n_landmarks : p, rows drawn from the table by the seed.
-    n_marked : t, landmarks that make a direction.
-    kernel, degree, gamma, coef0 : as in :class:`Nystroem`.
-    scaling, clip, nulls, dtype, random_state : as in :class:`KRP`.
-
     Reference: B. Kulis, K. Grauman, "Kernelized locality-sensitive hashing", IEEE TPAMI 2012.
     """
 
     prefix = "kgrp"
     headline = ("n_components", "n_landmarks", "kernel")
 
-    def __init__(
-        self,
-        n_components: int = 100,
-        *,
-        n_landmarks: int = 300,
-        n_marked: int = 30,
-        kernel: str = "polynomial",
-        degree: int = 2,
-        gamma: float | str = "auto",
-        coef0: float = 1.0,
-        scaling: str | None = "auto",
-        clip: float | str | None = "auto",
-        nulls: str = "error",
-        dtype: str = "auto",
-        random_state: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.n_landmarks = n_landmarks
-        self.n_marked = n_marked
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma: Any = gamma  # a number by the time of the draw
-        self.coef0 = coef0
-        self.scaling = scaling
-        self.clip = clip
-        self.nulls = nulls
-        self.dtype = dtype
-        self.random_state = random_state
+    _: KW_ONLY
+    n_landmarks: int = Parameter(
+        Whole(2), "p, how many rows of the table are drawn", metavar="P", flag="landmarks"
+    ).by_default(300)
+    n_marked: int = Parameter(
+        Whole(1), "t, how many of the rows drawn make a direction", metavar="T", flag="marked"
+    ).by_default(30)
+    kernel: str = _KERNEL.by_default("polynomial")
 
     def check(self) -> None:
-        _check_kernel(self.kernel, self.degree, self.gamma, self.coef0)
-        p = whole("n_landmarks", self.n_landmarks, at_least=2)
-        whole("n_marked", self.n_marked, at_least=1, at_most=p - 1)
+        whole("n_marked", self.n_marked, at_least=1, at_most=self.n_landmarks - 1)
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         points = inputs.rows(self.n_landmarks, rng)

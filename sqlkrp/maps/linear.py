@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
+
 import numpy as np
 
 from sqlkrp.errors import ParameterError
-from sqlkrp.maps.feature_map import FeatureMap
-from sqlkrp.maps.krp import KRP
+from sqlkrp.maps.krp import BLOCK_SIZE, KRP, POOL
+from sqlkrp.maps.parameters import with_parameters
+from sqlkrp.maps.shared import COMPONENTS, SPARSITY, SingleMap
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import Array, Linear, Stage, SumOfProducts
 
 __all__ = ["PCA", "RandomProjection"]
 
 
-class RandomProjection(FeatureMap):
+@with_parameters
+class RandomProjection(SingleMap):
     r"""The plain random projection: sums and differences of columns, and one factor.
 
     Component l of a row x is <x, r_l> / sqrt(k) with hyperplanes r of variance 1, so that
@@ -22,43 +26,17 @@ class RandomProjection(FeatureMap):
     Choose it to shorten wide rows for a linear model; for squares and products of columns, take
     :class:`KRP`.
 
-    Parameters
-    ----------
-    n_components : k, the number of features, each a hyperplane of its own.
-    pool, s, block_size : as in :class:`KRP`.
-    scaling, clip, nulls, dtype, random_state : as in :class:`KRP`.
-
     Reference: D. Achlioptas, "Database-friendly random projections", PODS 2001.
     """
 
     prefix = "rp"
     headline = ("n_components", "pool")
 
-    def __init__(
-        self,
-        n_components: int = 100,
-        *,
-        pool: str = "hadamard",
-        s: float = 3,
-        block_size: int = 64,
-        scaling: str | None = "auto",
-        clip: float | str | None = "auto",
-        nulls: str = "error",
-        dtype: str = "auto",
-        random_state: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.pool = pool
-        self.s = s
-        self.block_size = block_size
-        self.scaling = scaling
-        self.clip = clip
-        self.nulls = nulls
-        self.dtype = dtype
-        self.random_state = random_state
-
-    def check(self) -> None:
-        self._as_krp().check()
+    n_components: int = COMPONENTS.by_default(100)
+    _: KW_ONLY
+    pool: str = POOL.by_default("hadamard")
+    s: float = SPARSITY.by_default(3)
+    block_size: int = BLOCK_SIZE.by_default(64)
 
     @property
     def polynomial_degree(self) -> int:
@@ -82,22 +60,19 @@ class RandomProjection(FeatureMap):
         )
 
 
-class PCA(FeatureMap):
+@with_parameters
+class PCA(SingleMap):
     r"""Principal components: (x - mean) on the directions in which the rows vary most.
 
     Component l of a row x is <x - mu, v_l>, v_l being the eigenvector of the covariance with the
     l-th largest eigenvalue. Means and covariance are aggregates in the database (no row is
     fetched), eigenvectors are LAPACK's; a vector's largest entry is positive. Features estimate
     no kernel: among all projections to k numbers this one loses least of the rows' variance.
+    Nothing is random here.
 
     Choose it before a map whose cost grows with the columns, as in ``chain(PCA(50), KRP(3))``. For
     d columns it takes d (d + 1) / 2 averages: beyond some hundred columns these take long, and
     :class:`RandomProjection` needs none.
-
-    Parameters
-    ----------
-    n_components : k, at most the number of columns.
-    scaling, clip, nulls, dtype, random_state : as in :class:`KRP` (nothing is random here).
 
     Reference: M. Rost, T. Zast, "Approximating Kernels with Random Fourier Features", Ulm
     University, 2023, section 5.3.2.
@@ -105,25 +80,9 @@ class PCA(FeatureMap):
 
     prefix = "pca"
 
-    def __init__(
-        self,
-        n_components: int = 50,
-        *,
-        scaling: str | None = "auto",
-        clip: float | str | None = "auto",
-        nulls: str = "error",
-        dtype: str = "auto",
-        random_state: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.scaling = scaling
-        self.clip = clip
-        self.nulls = nulls
-        self.dtype = dtype
-        self.random_state = random_state
-
-    def check(self) -> None:
-        """It has no parameters of its own."""
+    n_components: int = COMPONENTS.by_default(
+        50, meaning=f"{COMPONENTS.meaning}, at most the number of columns"
+    )
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         if self.n_components > inputs.count:

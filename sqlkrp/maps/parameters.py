@@ -1,27 +1,123 @@
-"""What a map is made with: parameters, as scikit-learn has them, and their checks."""
+"""What a map is made with: parameters, as scikit-learn has them, each declared once.
+
+A declaration is a dataclass field that holds a :class:`Parameter`. Constructor, documentation,
+checks, options of the command line and the reference page are made of it.
+"""
 
 from __future__ import annotations
 
 import inspect
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from numbers import Integral, Real
-from typing import Any, TypeVar
+import textwrap
+from collections.abc import Iterable, Mapping
+from dataclasses import Field, dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from sqlkrp.errors import ParameterError, UnknownParameterError
+from sqlkrp.errors import UnknownParameterError
+from sqlkrp.maps.allowed import Allowed, Spell
 from sqlkrp.maps.columns import near_matches
 
-__all__ = ["Parameters", "choose", "even", "plain", "power_of_two", "real", "title_of", "whole"]
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:  # Python 3.10 has none, and only type checkers look at it.
+
+    def dataclass_transform(**_):
+        return lambda decorator: decorator
+
+
+__all__ = ["Parameter", "Parameters", "plain", "title_of", "with_parameters"]
 
 SomeParameters = TypeVar("SomeParameters", bound="Parameters")
 
 
-class Parameters:
-    """Something made with parameters: the keyword names of ``__init__`` equal attribute names.
+@dataclass(frozen=True)
+class Parameter:
+    """What is declared of a parameter."""
 
-    Every map has these.
+    check: Allowed
+    meaning: str
+    """What it is, in one line that does not end in a full stop."""
+    metavar: str = "NAME"
+    """What stands for its value in the help of the command line."""
+    flag: str | None = ""
+    """Its option's name, if that is not its own; None if it is no option of maps."""
+    common: bool = False
+    """Whether its option is shown where no map is named."""
+    default: Any = inspect.Parameter.empty
+    name: str = ""
+
+    def by_default(self, value: Any, **changes: Any) -> Any:
+        """The field of a map that has this parameter, with its default and what else differs."""
+        one = replace(self, default=value, **changes)
+        return field(default=value, metadata={"declared": one})
+
+    def required(self) -> Any:
+        """The field of a map that is not made without this parameter."""
+        return field(metadata={"declared": self})
+
+    @property
+    def has_default(self) -> bool:
+        """Whether a map may be made without it."""
+        return self.default is not inspect.Parameter.empty
+
+    @property
+    def option(self) -> str:
+        """The name of its option, without the dashes."""
+        return self.flag or self.name.removeprefix("n_").replace("_", "-")
+
+    def text(self, spell: Spell) -> str:
+        """What it is, and what it may be; ``spell`` writes the values."""
+        allowed = self.check.told(spell)
+        return f"{self.meaning}: {allowed}" if allowed else self.meaning
+
+
+@dataclass_transform(eq_default=False)
+def with_parameters(cls: type[SomeParameters]) -> type[SomeParameters]:
+    """Make a class's constructor and the section of its documentation of what it declares.
+
+    Its own parameters come before those of its bases, and what is declared anew keeps its place.
+    """
+    own = {
+        name: replace(one.metadata["declared"], name=name)
+        for name, one in vars(cls).items()
+        if isinstance(one, Field)
+    }
+    new = {name: one for name, one in own.items() if name not in cls.declared}
+    declared = {**new, **cls.declared, **own}
+    dataclass(eq=False, repr=False, match_args=False)(cls)
+    init: Any = vars(cls)["__init__"]
+    # A dataclass has those of its bases first. All but a few are keywords, whose order is for
+    # people to read.
+    made = inspect.signature(init)
+    ordered = sorted((made.parameters[name] for name in ("self", *declared)), key=_kind)
+    init.__signature__ = made.replace(parameters=ordered)
+    cls.declared = MappingProxyType({one.name: declared[one.name] for one in ordered[1:]})
+    about, mark, references = inspect.cleandoc(cls.__doc__ or "").partition("\n\nReference")
+    cls.__doc__ = f"{about}\n\n{_section(cls.declared.values())}{mark}{references}"
+    return cls
+
+
+def _kind(one: inspect.Parameter) -> int:
+    return one.kind
+
+
+def _section(declared: Iterable[Parameter]) -> str:
+    """The section of a docstring about parameters, as numpydoc has it."""
+    entries = ["Parameters\n----------"]
+    for one in declared:
+        default = f" (default: {one.default!r})" if one.has_default else ""
+        entry = f"{one.name} : {one.text(repr)}{default}"
+        entries.append(textwrap.fill(entry, 96, subsequent_indent="    ", break_on_hyphens=False))
+    return "\n".join(entries)
+
+
+class Parameters:
+    """Something made with parameters, which are attributes of the same names. Every map has these.
+
+    As in scikit-learn, the constructor keeps what it is given, and checks nothing: parameters may
+    be set later, too.
     """
 
     n_components: int
@@ -31,12 +127,16 @@ class Parameters:
     dtype: str
     random_state: int | None
 
+    declared: ClassVar[Mapping[str, Parameter]] = MappingProxyType({})
+    """Its parameters by name, in order."""
+
     headline: tuple[str, ...] = ("n_components",)
     """The parameters that its one-line title names even at their defaults."""
 
-    def __new__(cls: type[SomeParameters], *_: Any, **parameters: Any) -> SomeParameters:
-        # Before the constructor's own TypeError, which names no parameter that there is.
+    def __new__(cls: type[SomeParameters], *given: Any, **parameters: Any) -> SomeParameters:
+        # Before the constructor's own TypeErrors, which do not say what parameters there are.
         cls._require_known(parameters, cls.parameter_names())
+        cls._require_few(given)
         return super().__new__(cls)
 
     @classmethod
@@ -47,19 +147,36 @@ class Parameters:
                 raise UnknownParameterError(f"{cls.__name__} has no parameter {name!r}{near}")
 
     @classmethod
+    def _require_few(cls, given: tuple[Any, ...]) -> None:
+        signature = inspect.signature(cls.__init__).parameters.values()
+        first = [one.name for one in signature if one.kind is one.POSITIONAL_OR_KEYWORD][1:]
+        if len(given) > len(first):
+            others = [name for name in cls.parameter_names() if name not in first]
+            raise UnknownParameterError(
+                f"{cls.__name__} was given {len(given)} values without a name, and takes "
+                f"{' and '.join(first)} so: name the others, such as {others[0]}=..."
+            )
+
+    @classmethod
     def parameter_names(cls) -> list[str]:
         """The names of the constructor's parameters."""
-        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+        return list(cls.declared)
 
     @classmethod
     def default_params(cls) -> dict[str, Any]:
         """The parameters that have a default, with it."""
-        signature = inspect.signature(cls.__init__)
-        return {
-            name: one.default
-            for name, one in signature.parameters.items()
-            if one.default is not inspect.Parameter.empty
-        }
+        return {name: one.default for name, one in cls.declared.items() if one.has_default}
+
+    def check_parameters(self) -> None:
+        """Raise ParameterError unless each parameter is allowed, and all of them together."""
+        for name, one in self.declared.items():
+            one.check.require(name, getattr(self, name))
+        for part in self.parts().values():
+            part.check_parameters()
+        self.check()
+
+    def check(self) -> None:
+        """Raise ParameterError unless parameters that are allowed each go together."""
 
     def parts(self) -> Mapping[str, Any]:
         """The maps that it is made of, by the names that their parameters have here."""
@@ -125,88 +242,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [plain(one) for one in value]
     return value.item() if isinstance(value, np.generic) else value
-
-
-def choose(name: str, value: Any, allowed: Sequence[Any]) -> Any:
-    """One of the allowed values, or an error that lists them."""
-    if not any(value is one or (isinstance(value, str) and value == one) for one in allowed):
-        raise ParameterError(f"{name}={value!r} is not allowed: use one of {_listed(allowed)}")
-    return value
-
-
-def whole(name: str, value: Any, *, at_least: int, at_most: int | None = None) -> int:
-    """A whole number that is not too small, nor too large."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
-        raise ParameterError(f"{name}={value!r} is not allowed: use a whole number >= {at_least}")
-    if at_most is not None and int(value) > at_most:
-        raise ParameterError(f"{name}={value!r} is not allowed: use a whole number <= {at_most}")
-    return int(value)
-
-
-def even(name: str, value: int, why: str) -> None:
-    """Raise ParameterError unless a whole number is even."""
-    if value % 2:
-        raise ParameterError(f"{name}={value!r} is odd, and {why}: use {value + 1}")
-
-
-def gamma_or_auto(gamma: Any) -> None:
-    """Raise ParameterError unless this may be a kernel's gamma."""
-    if gamma != "auto":
-        real("gamma", gamma, at_least=0, above=True, instead="'auto'")
-
-
-def dot_product(gamma: Any, coef0: float) -> None:
-    """Raise ParameterError unless there is such a kernel (gamma <x, y> + coef0)^g."""
-    gamma_or_auto(gamma)
-    real("coef0", coef0, at_least=0)
-
-
-# Constants beyond this (or its inverse) would overflow even in single precision.
-LARGEST = 1e38
-
-
-def kernel_constant(gamma: float, coef0: float) -> float | None:
-    """The column that makes (gamma <x, y> + coef0)^g of gamma^g <x, y>^g; None if there is none."""
-    constant = math.sqrt(coef0 / gamma) if coef0 else None
-    if constant is not None and not 0 < constant < LARGEST:
-        raise ParameterError(
-            f"coef0={coef0!r} and gamma={gamma!r} are too far apart: "
-            "use values of which neither dwarfs the other"
-        )
-    return constant
-
-
-def power_of_two(name: str, value: Any) -> int:
-    """A power of two, from 1."""
-    size = whole(name, value, at_least=1)
-    if size & (size - 1):
-        below = 1 << (size.bit_length() - 1)
-        raise ParameterError(
-            f"{name}={size} is not allowed: use a power of two, such as {below} or {2 * below}"
-        )
-    return size
-
-
-def real(
-    name: str, value: Any, *, at_least: float, above: bool = False, instead: str = ""
-) -> float:
-    """A finite number that is not too small; ``instead`` is what else may stand there."""
-    fits = isinstance(value, Real) and not isinstance(value, bool) and _is_double(value)
-    if not fits or value < at_least or (above and value == at_least):
-        sign = ">" if above else ">="
-        others = f", or {instead}" if instead else ""
-        raise ParameterError(
-            f"{name}={value!r} is not allowed: use a number {sign} {at_least:g}{others}"
-        )
-    return float(value)
-
-
-def _is_double(value: Any) -> bool:
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # a whole number beyond them
-        return False
-
-
-def _listed(allowed: Sequence[Any]) -> str:
-    return ", ".join(repr(one) for one in allowed)

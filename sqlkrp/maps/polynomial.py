@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, replace
 from typing import Any
 
 import numpy as np
 
 from sqlkrp import pools
 from sqlkrp.errors import ParameterError
-from sqlkrp.maps.feature_map import FeatureMap
-from sqlkrp.maps.parameters import choose, dot_product, even, kernel_constant, real, whole
+from sqlkrp.maps.allowed import Even, OneOf, Whole
+from sqlkrp.maps.parameters import Parameter, with_parameters
+from sqlkrp.maps.shared import (
+    COEF0,
+    COMPONENTS,
+    DEGREE,
+    GAMMA,
+    KERNEL,
+    SPARSITY,
+    PolynomialMap,
+    SingleMap,
+)
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import (
     Array,
@@ -21,11 +32,11 @@ from sqlkrp.stages import (
 
 __all__ = [
     "PRP",
+    "SMOOTH_DEGREE",
     "ExplicitRP",
     "RandomMaclaurin",
     "TensorSketch",
     "complex_sums",
-    "require_factors",
     "without_factors",
 ]
 
@@ -35,7 +46,8 @@ _MOST_MONOMIALS = 20_000
 _HIGHEST_DEGREE = 30
 
 
-class ExplicitRP(FeatureMap):
+@with_parameters
+class ExplicitRP(PolynomialMap):
     r"""All monomials of degree g, then a ternary random projection: the baseline.
 
     f(x) = 1/sqrt(k) R phi(x), phi(x) being the d^g products of g columns (each in every order), so
@@ -46,53 +58,16 @@ class ExplicitRP(FeatureMap):
     Choose it for few columns, or to compare with; d^g is refused over 20,000. Otherwise
     :class:`KRP` with a Hadamard pool is as good at a fraction of the work.
 
-    Parameters
-    ----------
-    degree, n_components, s, coef0, gamma : as in :class:`KRP`.
-    scaling, clip, nulls, dtype, random_state : as in :class:`KRP`.
-
     Reference: D. Lopez-Sanchez and others (2018), the baseline "phi(x) + RP".
     """
 
     prefix = "erp"
     headline = ("degree", "n_components")
 
-    def __init__(
-        self,
-        degree: int = 2,
-        n_components: int = 100,
-        *,
-        s: float = 3,
-        coef0: float = 1.0,
-        gamma: float | str = "auto",
-        scaling: str | None = "auto",
-        clip: float | str | None = "auto",
-        nulls: str = "error",
-        dtype: str = "auto",
-        random_state: int | None = None,
-    ) -> None:
-        self.degree = degree
-        self.n_components = n_components
-        self.s = s
-        self.coef0 = coef0
-        self.gamma: Any = gamma  # a number by the time of the draw
-        self.scaling = scaling
-        self.clip = clip
-        self.nulls = nulls
-        self.dtype = dtype
-        self.random_state = random_state
-
-    def check(self) -> None:
-        whole("degree", self.degree, at_least=1, at_most=_HIGHEST_DEGREE)
-        real("s", self.s, at_least=1)
-        dot_product(self.gamma, self.coef0)
-
-    @property
-    def polynomial_degree(self) -> int:
-        return self.degree
-
-    def constant(self) -> float | None:
-        return kernel_constant(self.gamma, self.coef0)
+    degree: int = DEGREE.by_default(2, check=Whole(1, _HIGHEST_DEGREE))
+    n_components: int = COMPONENTS.by_default(100)
+    _: KW_ONLY
+    s: float = SPARSITY.by_default(3)
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         d, g, k = inputs.count, self.degree, self.n_components
@@ -108,7 +83,8 @@ class ExplicitRP(FeatureMap):
         return [monomials, Linear.signed(d**g, k, table), Linear.scaled(k, scale)]
 
 
-class PRP(FeatureMap):
+@with_parameters
+class PRP(SingleMap):
     r"""Degree two by squares of projections, half of them subtracted.
 
     Component l of a row x is (sum_{r <= m/2} u_r^2 - sum_{r > m/2} u_r^2) / sqrt(2 m k), with
@@ -121,44 +97,20 @@ class PRP(FeatureMap):
 
     Choose :class:`KRP` instead unless you compare with the paper.
 
-    Parameters
-    ----------
-    n_components : k, the number of features.
-    n_matrices : m, an even number; a component takes m hyperplanes of its own.
-    s : sparsity of the ternary entries.
-    scaling, clip, nulls, dtype, random_state : as in :class:`KRP`.
-
     Reference: D. Lopez-Sanchez and others, Information Sciences 436 (2018).
     """
 
     prefix = "prp"
     headline = ("n_components", "n_matrices")
 
-    def __init__(
-        self,
-        n_components: int = 100,
-        *,
-        n_matrices: int = 2,
-        s: float = 3,
-        scaling: str | None = "auto",
-        clip: float | str | None = "auto",
-        nulls: str = "error",
-        dtype: str = "auto",
-        random_state: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.n_matrices = n_matrices
-        self.s = s
-        self.scaling = scaling
-        self.clip = clip
-        self.nulls = nulls
-        self.dtype = dtype
-        self.random_state = random_state
-
-    def check(self) -> None:
-        real("s", self.s, at_least=1)
-        whole("n_matrices", self.n_matrices, at_least=2)
-        even("n_matrices", self.n_matrices, "half of them are subtracted")
+    n_components: int = COMPONENTS.by_default(100)
+    _: KW_ONLY
+    n_matrices: int = Parameter(
+        Even(2, why="half of them are subtracted"),
+        "m, how many squares of projections make a feature, half of them subtracted",
+        metavar="M",
+    ).by_default(2)
+    s: float = SPARSITY.by_default(3)
 
     @property
     def polynomial_degree(self) -> int:
@@ -176,7 +128,8 @@ class PRP(FeatureMap):
         ]
 
 
-class RandomMaclaurin(FeatureMap):
+@with_parameters
+class RandomMaclaurin(SingleMap):
     r"""Products of as many signed sums as a term of the kernel's series has factors.
 
     For a kernel sum_n a_n <x, y>^n, component l draws a degree n with probability q_n, about
@@ -190,48 +143,23 @@ class RandomMaclaurin(FeatureMap):
     gamma <x, y> of more than some 15 outgrows. For polynomials :class:`KRP` with a Hadamard pool
     has less variance.
 
-    Parameters
-    ----------
-    n_components : k, the number of features.
-    kernel : ``"polynomial"`` or ``"exponential"``.
-    degree, gamma, coef0 : of the kernel.
-    scaling, clip, nulls, dtype, random_state : as in :class:`KRP`.
-
     Reference: P. Kar, H. Karnick, "Random feature maps for dot product kernels", AISTATS 2012.
     """
 
     prefix = "maclaurin"
     headline = ("n_components", "kernel")
 
-    def __init__(
-        self,
-        n_components: int = 500,
-        *,
-        kernel: str = "polynomial",
-        degree: int = 2,
-        gamma: float | str = "auto",
-        coef0: float = 1.0,
-        scaling: str | None = "auto",
-        clip: float | str | None = "auto",
-        nulls: str = "error",
-        dtype: str = "auto",
-        random_state: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma: Any = gamma  # a number by the time of the draw
-        self.coef0 = coef0
-        self.scaling = scaling
-        self.clip = clip
-        self.nulls = nulls
-        self.dtype = dtype
-        self.random_state = random_state
-
-    def check(self) -> None:
-        choose("kernel", self.kernel, tuple(_SERIES))
-        whole("degree", self.degree, at_least=1, at_most=_HIGHEST_DEGREE)
-        dot_product(self.gamma, self.coef0)
+    n_components: int = COMPONENTS.by_default(500)
+    _: KW_ONLY
+    kernel: str = KERNEL.by_default(
+        "polynomial",
+        check=OneOf(
+            {"polynomial": "(gamma <x, y> + coef0)^degree", "exponential": "exp(gamma <x, y>)"}
+        ),
+    )
+    degree: int = DEGREE.by_default(2, check=Whole(1, _HIGHEST_DEGREE))
+    gamma: Any = GAMMA.by_default("auto")  # a number by the time of the draw
+    coef0: float = COEF0.by_default(1.0)
 
     @property
     def polynomial_degree(self) -> int | None:
@@ -316,14 +244,21 @@ def without_factors(degree: int, largest: int) -> int:
     return degree
 
 
-def require_factors(degree: int) -> None:
+def require_factors(name: str, degree: int) -> None:
     """Raise ParameterError if products of so many complex numbers are made of too many terms."""
     left = without_factors(degree, 7)
     if left > 1:
         raise ParameterError(
-            f"degree={degree} is not allowed: a product of {left} complex numbers has too many "
+            f"{name}={degree} is not allowed: a product of {left} complex numbers has too many "
             "terms; use a degree whose prime factors are 2, 3, 5 and 7, or KRP"
         )
+
+
+SMOOTH_DEGREE = replace(
+    DEGREE,
+    check=Whole(1, also=require_factors),
+    meaning=f"{DEGREE.meaning}, without prime factors over 7",
+)
 
 
 def _smallest_prime(n: int) -> int:
@@ -356,7 +291,8 @@ def _complex_terms(places: Array) -> tuple[Array, Array]:
     return factors, np.broadcast_to(signs, (len(places), *signs.shape))
 
 
-class TensorSketch(FeatureMap):
+@with_parameters
+class TensorSketch(PolynomialMap):
     r"""Count sketches of the columns, convolved: features of the polynomial kernel.
 
     Each of g sketches adds every column, with a sign, to one of k buckets; their circular
@@ -371,14 +307,6 @@ class TensorSketch(FeatureMap):
     Hadamard pool varies less up to degree 6 or so, :class:`ComplexKRP` at higher ones as well, and
     both cost less in a database, as this multiplies.
 
-    Parameters
-    ----------
-    degree : g, of the kernel.
-    n_components : k, the number of buckets and of features.
-    domain : ``"fourier"`` or ``"bucket"``.
-    gamma, coef0 : of the kernel.
-    scaling, clip, nulls, dtype, random_state : as in :class:`KRP`.
-
     Reference: N. Pham, R. Pagh, "Fast and scalable polynomial kernels via explicit feature maps",
     KDD 2013.
     """
@@ -386,42 +314,20 @@ class TensorSketch(FeatureMap):
     prefix = "ts"
     headline = ("degree", "n_components")
 
-    def __init__(
-        self,
-        degree: int = 2,
-        n_components: int = 100,
-        *,
-        domain: str = "fourier",
-        gamma: float | str = "auto",
-        coef0: float = 1.0,
-        scaling: str | None = "auto",
-        clip: float | str | None = "auto",
-        nulls: str = "error",
-        dtype: str = "auto",
-        random_state: int | None = None,
-    ) -> None:
-        self.degree = degree
-        self.n_components = n_components
-        self.domain = domain
-        self.gamma: Any = gamma  # a number by the time of the draw
-        self.coef0 = coef0
-        self.scaling = scaling
-        self.clip = clip
-        self.nulls = nulls
-        self.dtype = dtype
-        self.random_state = random_state
-
-    def check(self) -> None:
-        require_factors(whole("degree", self.degree, at_least=1))
-        choose("domain", self.domain, ("fourier", "bucket"))
-        dot_product(self.gamma, self.coef0)
-
-    @property
-    def polynomial_degree(self) -> int:
-        return self.degree
-
-    def constant(self) -> float | None:
-        return kernel_constant(self.gamma, self.coef0)
+    degree: int = SMOOTH_DEGREE.by_default(2)
+    n_components: int = COMPONENTS.by_default(
+        100, meaning=f"{COMPONENTS.meaning}, and buckets of a sketch"
+    )
+    _: KW_ONLY
+    domain: str = Parameter(
+        OneOf(
+            {
+                "fourier": "as products of sums",
+                "bucket": "as scikit-learn's PolynomialCountSketch gives them",
+            }
+        ),
+        "where sketches are convolved",
+    ).by_default("fourier")
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         shape = self.degree, inputs.count

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY
 
 import numpy as np
 
 from sqlkrp import pools
 from sqlkrp.errors import ParameterError
-from sqlkrp.maps.feature_map import FeatureMap
-from sqlkrp.maps.parameters import choose
+from sqlkrp.maps.allowed import Switch
+from sqlkrp.maps.parameters import Parameter, with_parameters
+from sqlkrp.maps.shared import COMPONENTS, SingleMap
 from sqlkrp.maps.source import Inputs
 from sqlkrp.sql.dialects import dialect as facts_of
 from sqlkrp.sql.names import TableName
@@ -19,7 +21,8 @@ from sqlkrp.stages import Array, Elementwise, Linear, Stage, SumOfProducts
 __all__ = ["RankOneProjection", "pack_signs"]
 
 
-class RankOneProjection(FeatureMap):
+@with_parameters
+class RankOneProjection(SingleMap):
     r"""Differences of two squared projections, and on request only their signs.
 
     B_l(x) = <a_l, x>^2 - <b_l, x>^2 = <a_l - b_l, x> <a_l + b_l, x> with Gaussian a and b.
@@ -35,12 +38,6 @@ class RankOneProjection(FeatureMap):
     Choose it where sketches are stored or sent: a binary one takes a bit a component. For features
     to train on, :class:`KRP` is cheaper.
 
-    Parameters
-    ----------
-    n_components : m, the number of features.
-    binary : signs in place of numbers.
-    scaling, clip, nulls, dtype, random_state : as in :class:`KRP`.
-
     Reference: R. Delogne, L. Jacques, "Quadratic polynomial kernel approximation with asymmetric
     embeddings"; V. Schellekens, L. Jacques, "Asymmetric compressive learning guarantees", 2022.
     """
@@ -48,27 +45,11 @@ class RankOneProjection(FeatureMap):
     prefix = "rop"
     headline = ("n_components", "binary")
 
-    def __init__(
-        self,
-        n_components: int = 1000,
-        *,
-        binary: bool = False,
-        scaling: str | None = "auto",
-        clip: float | str | None = "auto",
-        nulls: str = "error",
-        dtype: str = "auto",
-        random_state: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.binary = binary
-        self.scaling = scaling
-        self.clip = clip
-        self.nulls = nulls
-        self.dtype = dtype
-        self.random_state = random_state
-
-    def check(self) -> None:
-        choose("binary", self.binary, (False, True))
+    n_components: int = COMPONENTS.by_default(1000, meaning="m, how many features to compute")
+    _: KW_ONLY
+    binary: bool = Parameter(
+        Switch(), "give the sign of each feature, 1 or -1, in place of numbers"
+    ).by_default(False)
 
     @property
     def polynomial_degree(self) -> int:

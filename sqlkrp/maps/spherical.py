@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY
 from functools import cache
 
 import numpy as np
 
 from sqlkrp import pools
-from sqlkrp.maps.feature_map import FeatureMap
+from sqlkrp.maps.allowed import Number
 from sqlkrp.maps.fourier import cosines
-from sqlkrp.maps.parameters import real, whole
+from sqlkrp.maps.parameters import Parameter, with_parameters
+from sqlkrp.maps.shared import COMPONENTS, DEGREE, SCALING, SingleMap
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import Array, Linear, Stage
 
@@ -19,7 +21,8 @@ __all__ = ["SphericalRandomFeatures", "radial_fit"]
 _N_DISTANCES, _N_RADII, _N_NODES = 200, 300, 600
 
 
-class SphericalRandomFeatures(FeatureMap):
+@with_parameters
+class SphericalRandomFeatures(SingleMap):
     r"""Fourier features of a polynomial kernel between rows of length 1.
 
     On the unit sphere (1 - |x - y|^2 / a^2)^p is the polynomial kernel
@@ -33,16 +36,9 @@ class SphericalRandomFeatures(FeatureMap):
     unbiased for the fitted kernel, whose largest error :func:`radial_fit` returns.
 
     Choose it for high degrees on rows of length 1, where products of projections vary too much.
-    It is not for rows that another map made, which no scaling brings to length 1.
-
-    Parameters
-    ----------
-    n_components : k, the number of features.
-    degree : p.
-    a : of the kernel, at least 2 (at 2, opposite rows have the kernel 0).
-    scaling : ``"unit"`` (the default) divides each row by its length; with None rows must have
-        length 1 already.
-    clip, nulls, dtype, random_state : as in :class:`KRP`.
+    It is not for rows that another map made, which no scaling brings to length 1. Rows have length
+    1 by ``scaling="unit"``, which is the default here, or must have it already. With ``a=2``,
+    opposite rows have the kernel 0.
 
     Reference: J. Pennington, F. Yu, S. Kumar, "Spherical random features for polynomial kernels",
     NIPS 2015; H. Janati, "Random Features for Polynomial Kernels", ENSAE ParisTech, 2017,
@@ -52,30 +48,13 @@ class SphericalRandomFeatures(FeatureMap):
     prefix = "srf"
     headline = ("n_components", "degree")
 
-    def __init__(
-        self,
-        n_components: int = 500,
-        *,
-        degree: int = 3,
-        a: float = 4.0,
-        scaling: str | None = "unit",
-        clip: float | str | None = "auto",
-        nulls: str = "error",
-        dtype: str = "auto",
-        random_state: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.degree = degree
-        self.a = a
-        self.scaling = scaling
-        self.clip = clip
-        self.nulls = nulls
-        self.dtype = dtype
-        self.random_state = random_state
-
-    def check(self) -> None:
-        whole("degree", self.degree, at_least=1)
-        real("a", self.a, at_least=2)
+    n_components: int = COMPONENTS.by_default(500)
+    _: KW_ONLY
+    degree: int = DEGREE.by_default(3, meaning="p, the degree of the polynomial kernel")
+    a: float = Parameter(
+        Number(2), "the a in the kernel (1 - |x - y|^2 / a^2)^degree", metavar="A"
+    ).by_default(4.0)
+    scaling: str | None = SCALING.by_default("unit")
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         k, d = self.n_components, inputs.count
