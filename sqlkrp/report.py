@@ -11,6 +11,7 @@ import numpy as np
 
 from sqlkrp.errors import ColumnError, visible
 from sqlkrp.maps import FeatureMap
+from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.forms import FORMS
 from sqlkrp.sql.planning import Plan, Way
 from sqlkrp.sql.statement import Preflight
@@ -87,7 +88,7 @@ def _preflight_facts(found: Preflight | str | None) -> dict[str, Any]:
         "executed": found.dialect.executed,
         "form": found.form,
         "form_because": found.because,
-        **({} if found.plan is None else _plan_facts(found.plan)),
+        **({} if found.plan is None else _plan_facts(found.plan, found.dialect)),
         "sizes": {
             check.what: {"found": check.found, "limit": check.limit}
             for check in (*found.checks, *found.table_checks)
@@ -97,7 +98,7 @@ def _preflight_facts(found: Preflight | str | None) -> dict[str, Any]:
     }
 
 
-def _plan_facts(plan: Plan) -> dict[str, Any]:
+def _plan_facts(plan: Plan, dialect: Dialect) -> dict[str, Any]:
     sums = [
         {
             "chosen": plan.chosen[stage].name,
@@ -111,6 +112,8 @@ def _plan_facts(plan: Plan) -> dict[str, Any]:
     ]
     return {
         "sums": sums,
+        # An engine whose costs nobody measured is taken for another.
+        "seconds_measured_in": dialect.costs.engine,
         "wide_additions_a_row": plan.additions,
         "wide_products_a_row": plan.products,
     }

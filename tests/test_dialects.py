@@ -13,6 +13,7 @@ from support import paper_krp
 
 import sqlkrp
 from sqlkrp.errors import ColumnError, LimitError, ParameterError
+from sqlkrp.report import facts
 from sqlkrp.sql.dialects import DIALECTS
 from sqlkrp.sql.names import quote, text
 from sqlkrp.sql.options import Options
@@ -204,6 +205,28 @@ def test_a_fence_never_leaks_to_another_dialect():
 
 
 # --- what is said of it ---------------------------------------------------------------------------
+
+
+def test_what_nobody_measured_is_not_told_as_a_fact():
+    krp = drawn(pool="hadamard")
+    for name in DIALECTS:
+        found = krp.preflight(dialect=name)
+        told = "that" if name in EXECUTED else "that are assumed: nobody measured what"
+        assert re.search(rf"at most the [\d,]+ {told} {name} plans quickly$", found.because)
+        own = name if name in ("postgres", "sqlite") else "duckdb"
+        assert facts(krp, found)["seconds_measured_in"] == own, name
+
+
+def test_where_nothing_is_known_long_statements_are_still_avoided():
+    """Achlioptas with s = 1 has no zeros: 799 additions a hyperplane, and a product for each."""
+    krp = paper_krp(1, 150, pool="achlioptas", s=1, n_hyperplanes=150, n_terms=1, random_state=0)
+    krp.fit([f"c{i}" for i in range(800)])
+    found = krp.preflight(dialect="oracle", plan="plain")
+    assert found.because == (
+        "120,000 additions and products a row, over the 100,000 that are assumed: "
+        "nobody measured what oracle plans quickly"
+    )
+    assert (found.form, krp.preflight(dialect="postgres", plan="plain").form) == ("tables", "wide")
 
 
 @pytest.mark.parametrize("name", DIALECTS)

@@ -91,9 +91,14 @@ _POSTGRES = Dialect(
     numbering="ROW_NUMBER() OVER ()",
     unpivot=_LATERAL_VALUES,
     limits=Limits(
-        select_columns=1664, table_columns=1600, row_bytes=8160, depth=5000, nested_selects=200
+        select_columns=1664,
+        table_columns=1600,
+        row_bytes=8160,
+        depth=5000,
+        nested_selects=200,
+        operations=400_000,
     ),
-    costs=Costs(node=2e-6, addition=1e-8, column=5e-9, item=4e-8),
+    costs=Costs(engine="postgres", node=2e-6, addition=1e-8, column=5e-9, item=4e-8),
     side_table_types=facts(
         int8="SMALLINT",
         int32="INTEGER",
@@ -146,8 +151,9 @@ _SQLITE = Dialect(
         table_columns=2000,
         parser_stack=93,
         text_bytes=1_000_000_000,
+        operations=400_000,
     ),
-    costs=Costs(node=1e-6, addition=5e-8, column=3e-8),
+    costs=Costs(engine="sqlite", node=1e-6, addition=5e-8, column=3e-8),
     side_table_types=facts(
         int8="INTEGER", int32="INTEGER", float32="REAL", float64="REAL", object="TEXT"
     ),
@@ -230,7 +236,10 @@ _CLICKHOUSE = Dialect(
     # taken for that.
     settings="SETTINGS join_use_nulls = 1, prefer_column_name_to_alias = 1",
     # It counts lists of arguments as well: 50,000 of its elements are 36,000 of ours, or more.
-    limits=Limits(depth=900, nested_selects=99, text_bytes=262_144, nodes=35_000),
+    # An operation has two of them at least, so more of these never fit.
+    limits=Limits(
+        depth=900, nested_selects=99, text_bytes=262_144, nodes=35_000, operations=17_500
+    ),
     side_table_types=facts(
         int8="Int8", int32="Int32", float32="Float32", float64="Float64", object="String"
     ),
@@ -264,7 +273,7 @@ _SPARK = Dialect(
         query="SELECT row_id, STACK({count}, {entries}) AS (feature, value) FROM {source}",
         entry="{place}, {value}",
     ),
-    limits=Limits(depth=900, nested_selects=64, operations=100_000),
+    limits=Limits(depth=900, nested_selects=64),
     side_table_types=facts(
         int8="TINYINT", int32="INT", float32="FLOAT", float64="DOUBLE", object="STRING"
     ),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-__all__ = ["Costs", "Dialect", "Limits", "Unpivot", "facts"]
+__all__ = ["DUCKDB_COSTS", "Costs", "Dialect", "Limits", "Unpivot", "facts"]
 
 
 def facts(**items: str) -> Mapping[str, str]:
@@ -44,25 +45,33 @@ class Limits:
     """Names, numbers and operators."""
     array_items: int | None = None
     """Of an array that is written out."""
-    operations: int = 400_000
-    """Additions and products of a wide statement that are still planned in reasonable time."""
+    operations: int | None = None
+    """Additions and products of a wide statement that were seen planned in reasonable time."""
+
+
+#: Taken in place of ``Limits.operations`` where nobody measured it: what the slowest planner of
+#: the engines that take statements of such size was seen to plan.
+ASSUMED_OPERATIONS = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """Seconds, about: only what they are to each other decides anything.
+    """Seconds, about, in one engine: only what they are to each other decides anything."""
 
-    The defaults are DuckDB's: fitted to the runs of 18 plans of 60,000 x 784 FLOAT, on two cores.
-    """
-
-    node: float = 13e-6
+    engine: str
+    """Where they were measured."""
+    node: float
     """To parse, bind and plan one name or operator."""
-    addition: float = 5e-10
+    addition: float
     """One addition in one row."""
-    column: float = 8e-10
+    column: float
     """One more column on the way, in one row: to be written and read again."""
-    item: float = 1e-7
-    """To read one item of an array, in one row."""
+    item: float = math.inf
+    """To read one item of an array, in one row; infinite where there are no arrays."""
+
+
+#: Fitted to the runs of 18 plans of 60,000 x 784 FLOAT, on two cores.
+DUCKDB_COSTS = Costs(engine="duckdb", node=13e-6, addition=5e-10, column=8e-10, item=1e-7)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,7 +194,8 @@ class Dialect:
     settings: str = ""
     """What ends a statement."""
     limits: Limits = field(default_factory=Limits)
-    costs: Costs = field(default_factory=Costs)
+    costs: Costs = DUCKDB_COSTS
+    """What operations cost there. Where nobody measured that, DuckDB's costs are taken."""
 
     # --- side tables --------------------------------------------------------------------------
     side_table_types: Mapping[str, str] = _default(
@@ -203,6 +213,15 @@ class Dialect:
         {"csv": "-- load {file} (CSV with a header) into {table}"}
     )
     """What fills a side table from a file, for each format."""
+
+    def most_operations(self) -> tuple[int, str]:
+        """How many additions and products a wide statement should have, and how that is known."""
+        most = self.limits.operations
+        if most is not None:
+            return most, f"the {most:,} that {self.name} plans quickly"
+        most = ASSUMED_OPERATIONS
+        unknown = f"nobody measured what {self.name} plans quickly"
+        return most, f"the {most:,} that are assumed: {unknown}"
 
     def finite(self, value: str, dtype: str) -> str:
         """The test that a value is a number of this NumPy dtype."""

@@ -35,11 +35,11 @@ def _suits_wide(plan: Plan, long: LongInput | None, dialect: Dialect) -> tuple[b
     n_columns = len(plan.program.prepare.columns)
     if long is not None and n_columns > _GATHERED:
         return False, f"{n_columns:,} columns, and up to {_GATHERED:,} entries are gathered"
-    operations, limit = plan.additions + plan.products, dialect.limits.operations
+    operations = plan.additions + plan.products
+    limit, known = dialect.most_operations()
     few = operations <= limit
     return few, (
-        f"{operations:,} additions and products a row, {'at most' if few else 'over'} the "
-        f"{limit:,} that {dialect.name} plans quickly"
+        f"{operations:,} additions and products a row, {'at most' if few else 'over'} {known}"
     )
 
 
