@@ -108,11 +108,27 @@ def test_a_parser_of_the_dialect_accepts_every_stage(name):
             assert len(pglast.parse_sql(statement)) == 1
 
 
+# Commands of clients, which are no SQL; DataFusion's script is run.
+LOADED_BY_CLIENTS = {"sqlite", "clickhouse", "oracle", "datafusion"}
+
+
+def test_a_parser_of_the_dialect_accepts_the_script_that_loads_side_tables(tmp_path):
+    for name in set(DIALECTS) - LOADED_BY_CLIENTS:
+        settings = {"dialect": FLUFF.get(name, name), "templater": "raw"}
+        linter = Linter(config=FluffConfig(overrides=settings))
+        for format in DIALECTS[name].load_file:
+            folder = tmp_path / f"{name} {format}"
+            drawn().save_tables(folder, dialect=name, format=format)
+            script = (folder / "load.sql").read_text()
+            assert linter.parse_string(script).violations == [], script
+
+
 def test_that_parser_rejects_what_another_dialect_writes():
     for name, wrong in (
         ("tsql", "SELECT a FROM t LIMIT 5"),
         ("sqlite", "SELECT a FROM LATERAL (VALUES (1)) AS t"),
         ("postgres", "SELECT `a` FROM t"),
+        ("snowflake", "COPY t FROM 't.csv' (FORMAT csv, HEADER);"),
     ):
         linter = Linter(config=FluffConfig(overrides={"dialect": name, "templater": "raw"}))
         assert linter.parse_string(wrong).violations, name
