@@ -1,0 +1,89 @@
+"""What benchmarks do beside measuring: fetch data sets, and write reports."""
+
+import gzip
+import hashlib
+import http.server
+import importlib
+import struct
+import sys
+import threading
+from functools import partial
+from pathlib import Path
+
+import duckdb
+import pytest
+
+# At the end, so that the package that is installed is the one that is tested.
+sys.path.append(str(Path(__file__).parents[1]))
+fetching = importlib.import_module("benchmarks.fetch")
+public_data = importlib.import_module("benchmarks.public_data")
+
+ROWS = b"age,name,label\n1.5,Ada,0\n?,,1\n"
+# Names; which values are missing; then doubles, or texts.
+SUM = hashlib.sha256(
+    b"age\0" + b"\0\1" + struct.pack("<dd", 1.5, 0)
+    + b"first name\0" + b"\0\1" + b"Ada\0"
+    + b"label\0" + b"\0\0" + struct.pack("<dd", 0, 1)
+).hexdigest()  # fmt: skip
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def server(tmp_path):
+    """A folder, and the address at which its files are public."""
+    (tmp_path / "www").mkdir()
+    handler = partial(Quiet, directory=str(tmp_path / "www"))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as one:
+        thread = threading.Thread(target=one.serve_forever)
+        thread.start()
+        yield tmp_path / "www", f"http://127.0.0.1:{one.server_port}"
+        one.shutdown()
+        thread.join()
+
+
+def people(address, checksum=SUM):
+    types = {"age": "DOUBLE", "first name": "VARCHAR", "label": "UTINYINT"}
+    settings = {"file": "people.csv", "table": "people", "types": types, "missing": "?"}
+    read = partial(public_data.separated, **settings)
+    return public_data.DataSet((f"{address}/people.csv.gz",), "ours", read, {"people": checksum})
+
+
+def test_a_data_set_is_fetched_once(server, tmp_path):
+    folder, address = server
+    (folder / "people.csv.gz").write_bytes(gzip.compress(ROWS))
+    (path,) = fetching.fetch(people(address), tmp_path / "data")
+    assert duckdb.execute(f"FROM '{path}'").fetchall() == [(1.5, "Ada", 0), (None, None, 1)]
+    (folder / "people.csv.gz").unlink()
+    assert fetching.fetch(people(address), tmp_path / "data") == []
+
+
+@pytest.mark.parametrize(
+    ("content", "checksum", "message"),
+    [
+        (None, SUM, "cannot be fetched .*404"),
+        (gzip.compress(ROWS)[:-9], SUM, "cannot be read as before"),
+        (gzip.compress(b"age,name\n1.5,Ada\n"), SUM, "cannot be read as before"),
+        (gzip.compress(ROWS.replace(b"Ada", b"Bob")), SUM, "not the data that was measured"),
+        (gzip.compress(ROWS), "0" * 64, f"has the sum {SUM}, and not 0000"),
+    ],
+)
+def test_or_nothing_is_written(content, checksum, message, server, tmp_path):
+    folder, address = server
+    if content is not None:
+        (folder / "people.csv.gz").write_bytes(content)
+    with pytest.raises(fetching.FetchError, match=message):
+        fetching.fetch(people(address, checksum), tmp_path / "data")
+    assert list((tmp_path / "data").iterdir()) == []
+
+
+def test_what_is_there_is_not_written_over(server, tmp_path):
+    mine = tmp_path / "people.parquet"
+    duckdb.execute(f"COPY (SELECT 1 AS age) TO '{mine}'")
+    before = mine.read_bytes()
+    with pytest.raises(fetching.FetchError, match="is there already and holds something else"):
+        fetching.fetch(people(server[1]), tmp_path)
+    assert mine.read_bytes() == before
