@@ -37,7 +37,7 @@ class Verification(Shown):
     relative: NDArray[np.float64]
     """Absolute error as a share of the feature's largest absolute value."""
     unexplained: NDArray[np.float64]
-    """The same where the error is more than rounding explains (with a given tolerance: all)."""
+    """The relative error where it is more than rounding explains (with a given tolerance: all)."""
 
     def _facts(self) -> dict[str, Any]:
         return {

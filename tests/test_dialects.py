@@ -178,8 +178,8 @@ OWN["databricks"] = OWN["spark"]
 OURS = re.compile(
     r"[xhbfkps]\d*|b\d+_\d+|rest\d+|(sums|products|scaled)_\d+|row_id|row_key|feature|value|entry|"
     r"entries|given|source|inputs|columns|complete|incomplete|prepared|kept_rows|directions|lengths?|"
-    r"with_constant|with_nothing|gathered|gathered_inputs|hyperplanes?|pool|signed_values|weighted|weight|sign|components?|term|terms|"
-    r"affine|place|output|constant|points?|coordinates?|filled|(affine|distances|cos|exp|sign)_\d+|"
+    r"with_constant|with_nothing|gathered|gathered_inputs|hyperplanes?|pool|entry_values|weight|sign|components?|term|terms|"
+    r"picks|place|output|constant|points?|coordinates?|filled|(picked|distances|cos|exp|sign)_\d+|"
     r"numbers|bits|score|full_key|signs_key|"
     r"factors?|product|collected|items|key_table|all_keys|name|fill|shift|scale|low|high|part|"
     r"join_use_nulls|prefer_column_name_to_alias|e\d+|d"

@@ -248,10 +248,7 @@ def test_an_unseeded_draw_is_recorded_and_can_be_drawn_again():
     first, second = (paper_krp(2, 5).fit(["a", "b"]) for _ in range(2))
     assert first.seed_ != second.seed_
     again = paper_krp(2, 5, random_state=first.seed_).fit(["a", "b"])
-    for a, b in zip(first.program_.stages[1:3], again.program_.stages[1:3], strict=True):
-        for name, column in a.tables().items():
-            for key, values in column.items():
-                assert np.array_equal(values, b.tables()[name][key])
+    assert again.digest_ == first.digest_ != second.digest_
 
 
 # --- what was wrong once ------------------------------------------------------------------------

@@ -195,7 +195,7 @@ class FeatureMap(Transformer):
 
     @contextlib.contextmanager
     def saving(self, path: str | os.PathLike[str], *, replace: bool = True) -> Iterator[None]:
-        """The same, when a block ends well: a map and what is made with it appear together."""
+        """Write the map file at the end of a block that ends well, with what it makes."""
         with write_whole(Path(path), replace=replace) as part:
             part.write_text(dumps(self.content(), __version__), encoding="utf-8")
             yield

@@ -46,7 +46,7 @@ class RandomProjection(SingleMap):
         return self._as_krp().draw(inputs, rng)
 
     def _as_krp(self) -> KRP:
-        """The same as a map of degree 1 with a term, and a hyperplane for each component."""
+        """A KRP that is this map: of degree 1, with one term, and a hyperplane a component."""
         return KRP(
             1,
             self.n_components,

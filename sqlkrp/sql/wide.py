@@ -21,6 +21,7 @@ from sqlkrp.sql.entries import Gathered, gathered_rows
 from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.job import Job, Written
 from sqlkrp.sql.names import balanced, firm_cast, listed, number, quote, soft_cast, text
+from sqlkrp.sql.planning import Plan
 from sqlkrp.sql.sharing import Circuit, Pairs
 from sqlkrp.sql.vectors import Vector
 from sqlkrp.stages import (
@@ -43,7 +44,7 @@ def write_wide_form(job: Job) -> Written:
     """The SELECT of a planned program's outputs from the source."""
     plan = job.plan
     assert plan is not None
-    writer = _Writer(job, by_position=plan.additions + plan.products > _READABLE)
+    writer = _Writer(job, plan, by_position=plan.additions + plan.products > _READABLE)
     first, *later = plan.program.stages
     gathered = None
     if job.long is None:
@@ -79,7 +80,8 @@ class _Writer:
     """What lies below the SELECT that is being written, and what goes through to it."""
 
     job: Job
-    by_position: bool = False
+    plan: Plan
+    by_position: bool
     """Whether to refer to columns by their places, where the dialect can."""
     complete: bool = False
     """Whether a column ``complete`` is 1 in rows with features; else all rows have them."""
@@ -292,11 +294,9 @@ def _unit_length(writer: _Writer, values: Sequence[str], constant: Sequence[str]
 def _linear(writer: _Writer, stage: Linear, position: int, values: Vector) -> Vector:
     if stage.picks:
         return _picks(writer, stage, values)
-    plan = writer.job.plan
-    assert plan is not None
     constants = [0.0] * stage.n_sums if stage.constant is None else _numbers(writer, stage.constant)
-    if position in plan.chosen:
-        return _circuit(writer, plan.chosen[position].circuit, values, constants)
+    if position in writer.plan.chosen:
+        return _circuit(writer, writer.plan.chosen[position].circuit, values, constants)
     terms = [
         f"{values[place]} * {writer.literal(weight)}"
         for place, weight in zip(stage.input.tolist(), _numbers(writer, stage.value), strict=True)
@@ -330,10 +330,8 @@ def _picks(writer: _Writer, stage: Linear, values: Vector) -> Vector:
 
 
 def _butterflies(writer: _Writer, stage: Butterflies, position: int, values: Vector) -> Vector:
-    plan = writer.job.plan
-    assert plan is not None
     constants = [0.0] * stage.n_outputs
-    return _circuit(writer, plan.chosen[position].circuit, values, constants)
+    return _circuit(writer, writer.plan.chosen[position].circuit, values, constants)
 
 
 def _circuit(
@@ -364,10 +362,8 @@ def _pair(first: int, second: int, values: Sequence[str]) -> str:
 def _sum_of_products(
     writer: _Writer, stage: SumOfProducts, position: int, values: Vector
 ) -> Vector:
-    plan = writer.job.plan
-    assert plan is not None
-    if position in plan.pairs:
-        terms = _terms_of_pairs(writer, plan.pairs[position], values)
+    if position in writer.plan.pairs:
+        terms = _terms_of_pairs(writer, writer.plan.pairs[position], values)
     else:
         terms = [
             [" * ".join(values[i] for i in factors if i >= 0) for factors in terms_of]
