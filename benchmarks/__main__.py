@@ -33,7 +33,7 @@ def main() -> None:
     given = parser.parse_args()
     repeats, rows = (1, 6_000) if given.quick else (3, 60_000)
     RESULTS.mkdir(exist_ok=True)
-    report = [f"# Benchmarks\n\n{versions()}\n"]
+    report = [f"# Benchmarks\n\n{versions()} Seconds are medians of interleaved runs.\n"]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         connection = duckdb.connect(str(folder / "bench.duckdb"))

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def by_sqlkrp(krp: sqlkrp.KRP) -> Callable[[duckdb.DuckDBPyConnection], None]:
 
 def by_hand(krp: sqlkrp.KRP) -> Callable[[duckdb.DuckDBPyConnection], None]:
     """Peer (b)."""
-    return lambda connection: peers.streamed(connection, krp)
+    return partial(peers.streamed, krp=krp, compute=peers.by_hand(krp))
 
 
 def by_sketch(connection: duckdb.DuckDBPyConnection) -> None:

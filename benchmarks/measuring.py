@@ -81,9 +81,9 @@ def named(data: Path, file: str, name: str) -> str:
     return name if (data / file).exists() else f"made rows of the shape of {name}"
 
 
-def versions() -> str:
-    """What was measured, and on what."""
-    packages = ("duckdb", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow")
+def versions(*others: str) -> str:
+    """What was measured, and on what; ``others`` are more packages."""
+    packages = ("duckdb", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", *others)
     found = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in packages)
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
@@ -95,7 +95,7 @@ def versions() -> str:
     commit += " with changes" if changed else ""
     return (
         f"sqlkrp at {commit or 'no commit'}, Python {platform.python_version()}, {found}; "
-        f"{os.cpu_count()} cores. Seconds are medians of interleaved runs."
+        f"{os.cpu_count()} cores."
     )
 
 

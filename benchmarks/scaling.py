@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ def ways_of(
         yield WAYS[2], lambda c: peers.scikit_learn(c, sketch)
     krp = sqlkrp.KRP(g, k, pool="hadamard", n_terms=t, dtype="float32", random_state=0, **PAPER)
     krp.fit(sqlkrp.connect(connection).source("source"), exclude=["label"])
-    yield WAYS[1], lambda c: peers.streamed(c, krp)
+    yield WAYS[1], partial(peers.streamed, krp=krp, compute=peers.by_hand(krp))
     yield WAYS[0], lambda c: peers.in_database(c, krp)
 
 

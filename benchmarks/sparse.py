@@ -11,7 +11,6 @@ import scipy.sparse
 import sqlkrp
 from benchmarks import peers
 from benchmarks.measuring import PAPER, Way, markdown, measure, named
-from sqlkrp.stages import Butterflies, Linear
 
 LONG = ("row_id", "feature", "value")
 N_FEATURES = 300
@@ -87,9 +86,8 @@ def in_database(krp: sqlkrp.KRP, form: str):
 
 def by_scipy(krp: sqlkrp.KRP):
     """Fetch the entries, multiply sparse by sparse, products by NumPy, write back."""
-    projection = krp.program.stages[1]
-    assert isinstance(projection, (Linear, Butterflies))
-    matrix = scipy.sparse.csr_matrix(peers.dense(projection).T)
+    matrix = scipy.sparse.csr_matrix(peers.dense(krp).T)
+    multiply = peers.products(krp)
 
     def run(connection: duckdb.DuckDBPyConnection) -> None:
         entries = connection.execute("SELECT row_id, feature, value FROM entries").fetchnumpy()
@@ -100,7 +98,7 @@ def by_scipy(krp: sqlkrp.KRP):
         shape = len(labels["row_id"]), N_FEATURES
         rows = scipy.sparse.csr_matrix((entries["value"].astype("float32"), coordinates), shape)
         projected = np.ascontiguousarray((rows @ matrix).T.toarray())
-        found = peers.products(krp)(projected)
+        found = multiply(projected)
         peers.write_back(connection, labels["label"], found.T)
 
     return run
