@@ -184,7 +184,7 @@ def report(results: list[Result], others: list[Result]) -> list[str]:
         *markdown(head, [row(one) for one in results]),
         summary(results),
         "## Where the defaults are not above the raw columns, or below the exact features\n",
-        "The same with one thing changed, less the raw columns.\n",
+        "Scores of the defaults with one thing changed, less those of the raw columns.\n",
         *markdown(
             ("data", "the defaults", *OPTIONS),
             [[one.name, *(one.against("raw", way) for way in ("new", *OPTIONS))] for one in others],

@@ -74,7 +74,7 @@ def by_sketch(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def by_sparse_projection(connection: duckdb.DuckDBPyConnection) -> None:
-    """Peer (d): the same for degree 1."""
+    """Peer (d): what scikit-learn has for degree 1."""
     peers.scikit_learn(connection, SparseRandomProjection(1000))
 
 
@@ -140,7 +140,7 @@ def planning_section(connection: duckdb.DuckDBPyConnection, repeats: int) -> lis
         measure([planning, whole], connection, repeats)
         share = planning.median / whole.median
         rows.append([name, f"{planning.median:.2f}", f"{whole.median:.2f}", f"{share:.0%}"])
-    title = "## Planning: the same statement on no rows\n"
+    title = "## Planning: statements of the ways above, on no rows\n"
     return [title, *markdown(["map", "seconds", "the whole run", "share"], rows)]
 
 

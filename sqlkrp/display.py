@@ -32,11 +32,11 @@ class Shown:
     """What shows itself by a few facts: in one line, and in a notebook as a table."""
 
     def _facts(self) -> dict[str, Any]:
-        """The facts of the one line."""
+        """The facts that the line shows, by their labels."""
         raise NotImplementedError
 
     def _rows(self) -> dict[str, Any]:
-        """Those of the table, which has room for more."""
+        """The facts that the notebook's table shows, which has room for more than the line."""
         return self._facts()
 
     def __repr__(self) -> str:

@@ -69,11 +69,11 @@ class MissingValueError(SqlkrpError, ValueError):
 
 
 class NotFittedError(SqlkrpError, ValueError, AttributeError):
-    """The map has no hyperplanes yet."""
+    """The map is not fitted yet."""
 
 
 class MapFileError(SqlkrpError, ValueError):
-    """A map file is damaged, edited, truncated, or of a newer format."""
+    """A map file is damaged, edited, truncated, or of another format."""
 
 
 class TargetExistsError(SqlkrpError, ValueError):

@@ -53,7 +53,10 @@ def write_whole(target: Path, *, replace: bool) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def write_folder(target: Path, own: re.Pattern[str], *, replace: bool) -> Iterator[Path]:
-    """The same for a folder; one that exists is replaced only if all it holds is named ``own``."""
+    """A folder to write files to; it becomes ``target`` if the block ends well, else is removed.
+
+    A folder that exists is replaced only if the names of all that it holds match ``own``.
+    """
     if target.exists() and not target.is_dir():
         raise ParameterError(f"{str(target)!r} is a file: give the name of a folder")
     held = [path.name for path in target.iterdir()] if target.is_dir() else []
@@ -75,7 +78,7 @@ def write_folder(target: Path, own: re.Pattern[str], *, replace: bool) -> Iterat
 
 
 def remove_dead(folder: Path, name: re.Pattern[str]) -> None:
-    """Remove what has such a name, whose first group is a process that no longer runs."""
+    """Remove what is named so in a folder, if the process that the first group tells is gone."""
     for path in folder.iterdir():
         match = name.fullmatch(path.name)
         if match and path not in _in_use and not _is_running(int(match[1])):
@@ -94,7 +97,7 @@ def reserve(path: Path) -> Iterator[Path]:
 
 
 def own_number() -> str:
-    """What makes a temporary name this process's, and only once."""
+    """A part of a temporary name that is this process's own, and is given out once."""
     return f"{os.getpid()}-{next(_count)}"
 
 

@@ -49,7 +49,7 @@ def _read(path: Path) -> FeatureMap:
 
 
 def another_map_beside(target: Path, drawn: FeatureMap) -> str | None:
-    """Another map of the same columns in the folder where one is written, by its path."""
+    """The path of another map of these columns in the folder where one is written, or None."""
     wanted = sorted(drawn.program.prepare.columns)
     for path in _map_files(target.parent):
         if path.name == target.name:
@@ -79,5 +79,5 @@ def _map_files(folder: Path) -> list[Path]:
 
 
 def used_again(path: str) -> str:
-    """The command that computes the same features of other data."""
+    """The command that computes a map's features of other data."""
     return f"sqlkrp featurize NEW --use {shlex.quote(path)} --to ..."

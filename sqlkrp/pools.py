@@ -92,7 +92,7 @@ def draw_gaussian(
 def draw_cauchy(
     rng: np.random.Generator, n_hyperplanes: int, n_features: int
 ) -> NDArray[np.float32]:
-    """The same with independent standard Cauchy entries."""
+    """Draw hyperplanes of independent standard Cauchy entries, rounded to single precision."""
     return rng.standard_cauchy((n_hyperplanes, n_features)).astype(np.float32)
 
 
@@ -149,10 +149,11 @@ def choose_hadamard_hyperplanes(
     n_terms: int,
     degree: int,
 ) -> NDArray[np.int32]:
-    """The same for a Hadamard pool, where the factors of one term come from different blocks.
+    """Give each component ``n_terms * degree`` distinct hyperplanes of a Hadamard pool.
 
-    Blocks are dealt in turn, so that ``n_blocks >= degree`` keeps a term's factors apart; inside
-    a block the hyperplanes are dealt as in :func:`choose_hyperplanes`.
+    Returns the hyperplane of (component, term, factor). Blocks are dealt in turn, so that with
+    ``n_blocks >= degree`` the factors of a term come from different blocks; inside a block
+    hyperplanes are dealt as :func:`choose_hyperplanes` deals them.
     """
     shape = (n_components, n_terms, degree)
     slot = np.arange(np.prod(shape)).reshape(shape)

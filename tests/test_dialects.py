@@ -17,7 +17,7 @@ from sqlkrp.report import facts
 from sqlkrp.sql.dialects import DIALECTS
 from sqlkrp.sql.names import quote, text
 from sqlkrp.sql.options import Options
-from sqlkrp.sql.preflight import checks
+from sqlkrp.sql.preflight import statement_checks
 from sqlkrp.sql.side_tables import create_side_table
 from sqlkrp.sql.statement import write
 
@@ -393,7 +393,9 @@ def test_names_and_texts_do_not_count_as_parentheses():
     for name, one in DIALECTS.items():
         odd = "((--'`\"".replace(one.not_in_names or "\0", "")
         odd = quote(odd, one) + text("(((SELECT", one)
-        found = checks(f"SELECT (1) -- ((\n, {odd}", "wide", one, widest=2, outputs=2, items=0)
+        found = statement_checks(
+            f"SELECT (1) -- ((\n, {odd}", "wide", one, widest=2, outputs=2, items=0
+        )
         assert [check.found for check in found[1:3]] == [1, 1], name
 
 

@@ -25,7 +25,7 @@ from sqlkrp.maps.feature_map import FeatureMap, require_map
 from sqlkrp.maps.source import BOOLEAN, Source
 from sqlkrp.sql.names import TableName
 from sqlkrp.sql.options import Options, with_options
-from sqlkrp.sql.preflight import require
+from sqlkrp.sql.preflight import require_fits
 from sqlkrp.sql.statement import Query, Statement, draft, features_table, write
 from sqlkrp.stages import Array
 from sqlkrp.verification import Verification, compare
@@ -103,7 +103,7 @@ class Database(Shown):
             statement = self._checked(query, data, guard=view)
             if not view:
                 table_sizes = features_table(statement, query, self._session.dialect)
-                require(table_sizes, self._session.dialect)
+                require_fits(table_sizes, self._session.dialect)
             if view and statement.side_tables:
                 why = "of sparse input" if options.long else "in the tables form"
                 instead = "create a table" if options.long else "use form='wide', or create a table"

@@ -10,7 +10,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from sqlkrp.errors import ParameterError
-from sqlkrp.sql.facts import Costs, Dialect, Limits, Unpivot, facts
+from sqlkrp.sql.facts import Costs, Dialect, Limits, Unpivot, frozen
 
 __all__ = ["DIALECTS", "Dialect", "dialect"]
 
@@ -34,11 +34,11 @@ _DUCKDB = Dialect(
     executed=True,
     ignores_case=True,
     folds="",
-    float_types=facts(float32="FLOAT", float64="DOUBLE"),
-    literals=facts(float32="CAST({number} AS {type})", float64="{number}"),
+    float_types=frozen(float32="FLOAT", float64="DOUBLE"),
+    literals=frozen(float32="CAST({number} AS {type})", float64="{number}"),
     soft_cast="TRY_CAST({value} AS {type})",
     # There is no cast from BIGNUM to FLOAT.
-    cast_by_way_of=facts(float32="DOUBLE"),
+    cast_by_way_of=frozen(float32="DOUBLE"),
     boolean_cast="CAST({value} AS {type})",
     is_finite="ISFINITE({value})",
     raise_error="CAST(ERROR({message}) AS {type})",
@@ -60,10 +60,10 @@ _DUCKDB = Dialect(
     product="PRODUCT({value}) OVER ({window})",
     # Planning takes about 18 KB an operation: 4.5 GB at so many.
     limits=Limits(depth=900, nested_selects=200, operations=250_000),
-    side_table_types=facts(
+    side_table_types=frozen(
         int8="TINYINT", int32="INTEGER", float32="FLOAT", float64="DOUBLE", object="VARCHAR"
     ),
-    load_file=facts(
+    load_file=frozen(
         csv="COPY {table} FROM {file} (FORMAT csv, HEADER);",
         parquet="COPY {table} FROM {file} (FORMAT parquet);",
     ),
@@ -99,14 +99,14 @@ _POSTGRES = Dialect(
         operations=400_000,
     ),
     costs=Costs(engine="postgres", node=2e-6, addition=1e-8, column=5e-9, item=4e-8),
-    side_table_types=facts(
+    side_table_types=frozen(
         int8="SMALLINT",
         int32="INTEGER",
         float32="REAL",
         float64="DOUBLE PRECISION",
         object="TEXT",
     ),
-    load_file=facts(csv="\\copy {table} FROM {file} WITH (FORMAT csv, HEADER)"),
+    load_file=frozen(csv="\\copy {table} FROM {file} WITH (FORMAT csv, HEADER)"),
 )
 
 # A column may hold anything in SQLite, and a text would be cast to 0.
@@ -122,8 +122,8 @@ _SQLITE = Dialect(
     name_escapes=_BACKTICK_DOUBLED,
     ignores_case=True,
     folds="",
-    float_types=facts(float32="REAL", float64="REAL"),
-    literals=facts(float32="{number}", float64="{number}"),
+    float_types=frozen(float32="REAL", float64="REAL"),
+    literals=frozen(float32="{number}", float64="{number}"),
     soft_cast=_IF_NUMBER,
     boolean_cast=_IF_NUMBER,
     is_finite="ABS({value}) <= {largest}",
@@ -154,17 +154,17 @@ _SQLITE = Dialect(
         operations=400_000,
     ),
     costs=Costs(engine="sqlite", node=1e-6, addition=5e-8, column=3e-8),
-    side_table_types=facts(
+    side_table_types=frozen(
         int8="INTEGER", int32="INTEGER", float32="REAL", float64="REAL", object="TEXT"
     ),
-    load_file=facts(csv=".import --csv --skip 1 {file} {table}"),
+    load_file=frozen(csv=".import --csv --skip 1 {file} {table}"),
 )
 
 _DATAFUSION = Dialect(
     name="datafusion",
     sqlglot="postgres",
     executed=True,
-    float_types=facts(float32="REAL", float64="DOUBLE"),
+    float_types=frozen(float32="REAL", float64="DOUBLE"),
     soft_cast="TRY_CAST({value} AS {type})",
     boolean_cast="CAST({value} AS {type})",
     array="[{items}]",
@@ -179,11 +179,11 @@ _DATAFUSION = Dialect(
         entry="{value}",
     ),
     limits=Limits(depth=90, nested_selects=29, operations=100_000),
-    side_table_types=facts(
+    side_table_types=frozen(
         int8="SMALLINT", int32="INTEGER", float32="REAL", float64="DOUBLE", object="VARCHAR"
     ),
     # With the table's own types: it would take names such as 007 for numbers.
-    load_file=facts(
+    load_file=frozen(
         csv=(
             "CREATE EXTERNAL TABLE sqlkrp_load ({columns}) STORED AS CSV LOCATION {file} "
             "OPTIONS ('format.has_header' 'true', 'format.newlines_in_values' 'true');\n"
@@ -205,7 +205,7 @@ _CLICKHOUSE = Dialect(
     name_escapes=MappingProxyType({"\\": "\\\\", '"': '""'}),
     text_escapes=_BACKSLASH_DOUBLED,
     folds="",
-    float_types=facts(float32="Float32", float64="Float64"),
+    float_types=frozen(float32="Float32", float64="Float64"),
     # A type holds no NULL unless it says so.
     cast="CAST({value} AS Nullable({type}))",
     soft_cast="CAST({value} AS Nullable({type}))",
@@ -240,11 +240,11 @@ _CLICKHOUSE = Dialect(
     limits=Limits(
         depth=900, nested_selects=99, text_bytes=262_144, nodes=35_000, operations=17_500
     ),
-    side_table_types=facts(
+    side_table_types=frozen(
         int8="Int8", int32="Int32", float32="Float32", float64="Float64", object="String"
     ),
     create_table="CREATE {kind} {table} ({columns}) ENGINE = MergeTree ORDER BY tuple()",
-    load_file=facts(
+    load_file=frozen(
         csv="INSERT INTO {table} FROM INFILE {file} FORMAT CSVWithNames;",
         parquet="INSERT INTO {table} FROM INFILE {file} FORMAT Parquet;",
     ),
@@ -260,7 +260,7 @@ _SPARK = Dialect(
     ignores_case=True,
     folds="",
     not_in_names="${",  # replaced before the statement is parsed
-    float_types=facts(float32="FLOAT", float64="DOUBLE"),
+    float_types=frozen(float32="FLOAT", float64="DOUBLE"),
     soft_cast="TRY_CAST({value} AS {type})",
     boolean_cast="CAST({value} AS {type})",
     raise_error="CAST(RAISE_ERROR({message}) AS {type})",
@@ -274,10 +274,10 @@ _SPARK = Dialect(
         entry="{place}, {value}",
     ),
     limits=Limits(depth=900, nested_selects=64),
-    side_table_types=facts(
+    side_table_types=frozen(
         int8="TINYINT", int32="INT", float32="FLOAT", float64="DOUBLE", object="STRING"
     ),
-    load_file=facts(
+    load_file=frozen(
         csv=(
             "-- the path as Spark sees it; texts are cast as they are inserted\n"
             "SET spark.sql.storeAssignmentPolicy = legacy;\n"
@@ -299,16 +299,16 @@ _SNOWFLAKE = Dialect(
     text_escapes=_BACKSLASH_DOUBLED,
     folds="upper",
     max_identifier_bytes=255,
-    float_types=facts(float32="FLOAT", float64="FLOAT"),
+    float_types=frozen(float32="FLOAT", float64="FLOAT"),
     array="ARRAY_CONSTRUCT({items})",
     array_cast="{array}",
     array_item="CAST(GET({array}, {index}) AS FLOAT)",
     collect="ARRAY_AGG(value) WITHIN GROUP (ORDER BY feature)",
     limits=Limits(text_bytes=1_000_000),
-    side_table_types=facts(
+    side_table_types=frozen(
         int8="SMALLINT", int32="INTEGER", float32="FLOAT", float64="FLOAT", object="VARCHAR"
     ),
-    load_file=facts(
+    load_file=frozen(
         csv=(
             "-- first: PUT file://... @sqlkrp_stage AUTO_COMPRESS = FALSE (a stage of yours)\n"
             "COPY INTO {table} FROM @sqlkrp_stage FILES = ({file}) FILE_FORMAT = (TYPE = CSV "
@@ -332,7 +332,7 @@ _BIGQUERY = Dialect(
     ignores_case=True,
     folds="",
     max_identifier_characters=300,
-    float_types=facts(float32="FLOAT64", float64="FLOAT64"),
+    float_types=frozen(float32="FLOAT64", float64="FLOAT64"),
     soft_cast="SAFE_CAST({value} AS {type})",
     boolean_cast="CAST(CAST({value} AS INT64) AS {type})",
     overflow_is_error=True,
@@ -350,10 +350,10 @@ _BIGQUERY = Dialect(
         entry="{value}",
     ),
     limits=Limits(select_columns=10_000, table_columns=10_000, text_bytes=1_000_000),
-    side_table_types=facts(
+    side_table_types=frozen(
         int8="INT64", int32="INT64", float32="FLOAT64", float64="FLOAT64", object="STRING"
     ),
-    load_file=facts(
+    load_file=frozen(
         csv=(
             "-- upload the file to a bucket of yours, and name it here\n"
             "LOAD DATA INTO {table} FROM FILES "
@@ -378,14 +378,14 @@ _REDSHIFT = Dialect(
     overflow_is_error=True,
     text_type="VARCHAR(65535)",  # else it is one of 256
     limits=Limits(select_columns=1600, table_columns=1600, text_bytes=16_000_000),
-    side_table_types=facts(
+    side_table_types=frozen(
         int8="SMALLINT",
         int32="INTEGER",
         float32="REAL",
         float64="DOUBLE PRECISION",
         object="VARCHAR(65535)",
     ),
-    load_file=facts(
+    load_file=frozen(
         csv=(
             "-- upload the file to a bucket of yours, and name it here\n"
             "COPY {table} FROM {file} IAM_ROLE DEFAULT CSV IGNOREHEADER 1;"
@@ -402,7 +402,7 @@ _TRINO = Dialect(
     bit="BITWISE_AND(BITWISE_RIGHT_SHIFT_ARITHMETIC({value}, {place}), 1)",
     sqlglot="trino",
     ignores_case=True,
-    float_types=facts(float32="REAL", float64="DOUBLE"),
+    float_types=frozen(float32="REAL", float64="DOUBLE"),
     soft_cast="TRY_CAST({value} AS {type})",
     boolean_cast="CAST({value} AS {type})",
     array="ARRAY[{items}]",
@@ -418,7 +418,7 @@ _TRINO = Dialect(
         at_most=254,  # what an array that is written out may hold
     ),
     limits=Limits(text_bytes=1_000_000, array_items=254),
-    side_table_types=facts(
+    side_table_types=frozen(
         # Not every connector has SMALLINT.
         int8="INTEGER",
         int32="INTEGER",
@@ -435,7 +435,7 @@ _TSQL = Dialect(
     ignores_case=True,
     folds="",
     max_identifier_characters=128,
-    float_types=facts(float32="REAL", float64="FLOAT(53)"),
+    float_types=frozen(float32="REAL", float64="FLOAT(53)"),
     soft_cast="TRY_CAST({value} AS {type})",
     # A truth value is a BIT, which is a number.
     boolean_cast="CAST({value} AS {type})",
@@ -459,14 +459,14 @@ _TSQL = Dialect(
         nested_selects=32,
         text_bytes=268_435_456,
     ),
-    side_table_types=facts(
+    side_table_types=frozen(
         int8="SMALLINT",
         int32="INT",
         float32="REAL",
         float64="FLOAT(53)",
         object="NVARCHAR(4000) COLLATE Latin1_General_100_BIN2",  # names have case
     ),
-    load_file=facts(
+    load_file=frozen(
         csv=(
             "-- the path as the server sees it\n"
             "BULK INSERT {table} FROM {file} WITH "
@@ -485,7 +485,7 @@ _MYSQL = Dialect(
     ignores_case=True,
     folds="",
     max_identifier_characters=64,
-    float_types=facts(float32="FLOAT", float64="DOUBLE"),
+    float_types=frozen(float32="FLOAT", float64="DOUBLE"),
     boolean_cast="CAST({value} AS {type})",
     overflow_is_error=True,
     # A text that is no number is cast to 0. A number out of range is refused, and the refusal
@@ -502,7 +502,7 @@ _MYSQL = Dialect(
         nested_selects=61,
         text_bytes=67_108_864,
     ),
-    side_table_types=facts(
+    side_table_types=frozen(
         # Names as bytes: else they would be compared without case and accents.
         int8="SMALLINT",
         int32="INT",
@@ -510,7 +510,7 @@ _MYSQL = Dialect(
         float64="DOUBLE",
         object="VARBINARY(4000)",
     ),
-    load_file=facts(
+    load_file=frozen(
         csv=(
             "LOAD DATA LOCAL INFILE {file} INTO TABLE {table} CHARACTER SET utf8mb4 "
             "FIELDS TERMINATED BY ',' OPTIONALLY ENCLOSED BY '\"' ESCAPED BY '' IGNORE 1 LINES;"
@@ -526,7 +526,7 @@ _ORACLE = Dialect(
     folds="upper",
     max_identifier_bytes=128,
     not_in_names='"',
-    float_types=facts(float32="BINARY_FLOAT", float64="BINARY_DOUBLE"),
+    float_types=frozen(float32="BINARY_FLOAT", float64="BINARY_DOUBLE"),
     # Truth values are numbers before version 23.
     boolean_cast="CAST(CAST({value} AS NUMBER) AS {type})",
     # A literal is a NUMBER first, and those end at 1e126. NaN is larger than all others.
@@ -534,14 +534,14 @@ _ORACLE = Dialect(
     text_type="VARCHAR2(4000)",
     raise_error=("CAST({message} || SUBSTR(CAST({value} AS {text}), 1, 0) AS {type})"),
     limits=Limits(select_columns=1000, table_columns=1000),
-    side_table_types=facts(
+    side_table_types=frozen(
         int8="NUMBER(3)",
         int32="NUMBER(10)",
         float32="BINARY_FLOAT",
         float64="BINARY_DOUBLE",
         object="VARCHAR2(4000)",
     ),
-    load_file=facts(csv="-- in SQLcl or SQL Developer:\nLOAD {table} {file}"),
+    load_file=frozen(csv="-- in SQLcl or SQL Developer:\nLOAD {table} {file}"),
 )
 
 DIALECTS: dict[str, Dialect] = {

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-__all__ = ["DUCKDB_COSTS", "Costs", "Dialect", "Limits", "Unpivot", "facts"]
+__all__ = ["DUCKDB_COSTS", "Costs", "Dialect", "Limits", "Unpivot", "frozen"]
 
 
-def facts(**items: str) -> Mapping[str, str]:
-    """Facts by name, read-only."""
+def frozen(**items: str) -> Mapping[str, str]:
+    """Texts by name, read-only."""
     return MappingProxyType(items)
 
 
@@ -34,7 +34,7 @@ class Limits:
     """Entries of one SELECT, nested ones too."""
     table_columns: int | None = None
     row_bytes: int | None = None
-    """Of a row of a table, where numbers cannot be moved out of it."""
+    """Bytes of a row of a table, where numbers cannot be moved out of it."""
     depth: int | None = None
     """Parentheses inside each other."""
     nested_selects: int | None = None
@@ -42,9 +42,9 @@ class Limits:
     """Parentheses, and six for each SELECT in another, where the parser has one stack for both."""
     text_bytes: int | None = None
     nodes: int | None = None
-    """Names, numbers and operators."""
+    """Names, numbers and operators of a statement."""
     array_items: int | None = None
-    """Of an array that is written out."""
+    """Items of an array that is written out."""
     operations: int | None = None
     """Additions and products of a wide statement that were seen planned in reasonable time."""
 
@@ -109,9 +109,9 @@ class Dialect:
     quote: str = '"'
     """The character around identifiers."""
     name_escapes: Mapping[str, str] = _default({'"': '""'})
-    """What is written for a character inside them."""
+    """What is written for a character inside an identifier."""
     text_escapes: Mapping[str, str] = _default({"'": "''"})
-    """The same inside a text."""
+    """What is written for a character inside a text."""
     backslash_text: str = ""
     """What a text that holds a backslash begins with, where it then has escapes of its own."""
     ignores_case: bool = False
@@ -121,7 +121,7 @@ class Dialect:
     max_identifier_bytes: int | None = None
     """Longer names are cut or refused by the engine, so they are refused here."""
     max_identifier_characters: int | None = None
-    """The same, where it is characters that are counted."""
+    """Longer names are refused, where an engine counts characters and not bytes."""
     not_in_names: str = ""
     """What no name may hold, however it is quoted."""
 
@@ -131,7 +131,7 @@ class Dialect:
     literals: Mapping[str, str] = _default(
         dict.fromkeys(("float32", "float64"), "CAST({number} AS {type})")
     )
-    """How a number is written with exactly that type."""
+    """How a number is written so that its type is exactly that of a NumPy dtype."""
     cast: str = "CAST({value} AS {type})"
     """A cast that fails loudly, for values known to fit."""
     soft_cast: str = "CAST({value} AS {type})"
@@ -153,7 +153,7 @@ class Dialect:
     whole_type: str = "BIGINT"
     """Whole numbers of 64 bits."""
     bit: str = "({value} >> {place}) & 1"
-    """Bit number {place}, from 0, of one."""
+    """Bit number {place}, from 0, of a whole number."""
     overflow_is_error: bool = False
     """Whether a float that grows too large, or shrinks to nothing, ends the statement."""
     raise_error: str = (

@@ -15,12 +15,12 @@ import numpy as np
 from sqlkrp.errors import LimitError
 from sqlkrp.sql.facts import Dialect
 
-__all__ = ["Check", "checks", "require", "table_checks"]
+__all__ = ["Check", "require_fits", "statement_checks", "table_checks"]
 
 
 @dataclass(frozen=True)
 class Check:
-    """One size of a statement, and what the engine takes."""
+    """One size of a statement or of a table, and what the engine takes."""
 
     what: str
     found: int
@@ -41,7 +41,7 @@ class Check:
         )
 
 
-def checks(
+def statement_checks(
     text: str,
     other_forms: Sequence[str],
     dialect: Dialect,
@@ -93,8 +93,8 @@ def table_checks(
     ]
 
 
-def require(found: Collection[Check], dialect: Dialect) -> None:
-    """Raise LimitError at the first size that is too large."""
+def require_fits(found: Collection[Check], dialect: Dialect) -> None:
+    """Raise LimitError at the first size that is more than the engine takes."""
     for check in found:
         if not check.ok:
             raise LimitError(check.problem(dialect))

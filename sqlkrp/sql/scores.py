@@ -8,7 +8,7 @@ from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.job import Written
 from sqlkrp.sql.names import TableName, number, quote, quote_table
 from sqlkrp.sql.packing import bit_names, signed_by_bits
-from sqlkrp.sql.preflight import require
+from sqlkrp.sql.preflight import require_fits
 from sqlkrp.sql.statement import finished
 
 __all__ = ["scores_of_signs"]
@@ -40,5 +40,5 @@ def scores_of_signs(
     )
     written = Written(select, len(_COLUMNS), {})
     text, sizes = finished(written, head, "scores", dialect, outputs=_COLUMNS)
-    require(sizes, dialect)
+    require_fits(sizes, dialect)
     return text

@@ -16,7 +16,7 @@ from sqlkrp.sql.job import Job, LongInput, Written
 from sqlkrp.sql.names import require_distinct
 from sqlkrp.sql.options import Options
 from sqlkrp.sql.planning import Plan, plan_program
-from sqlkrp.sql.preflight import Check, checks, require, table_checks
+from sqlkrp.sql.preflight import Check, require_fits, statement_checks, table_checks
 from sqlkrp.sql.side_tables import Table, side_tables
 from sqlkrp.sql.vectors import OUTPUTS
 from sqlkrp.stages import Elementwise, Program
@@ -105,7 +105,7 @@ class Statement(Shown):
 def write(query: Query, dialect: Dialect) -> Statement:
     """Write the statement of a query; LimitError if the engine would not take it."""
     statement = draft(query, dialect)
-    require(statement.checks, dialect)
+    require_fits(statement.checks, dialect)
     return statement
 
 
@@ -281,7 +281,7 @@ def finished(
     text = head + written.select + end
     names = list(FORMS)
     others = names[names.index(form) + 1 :] if form in FORMS else []
-    return text, checks(
+    return text, statement_checks(
         text, others, dialect, widest=written.widest, outputs=len(outputs), items=items
     )
 
