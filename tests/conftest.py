@@ -7,13 +7,17 @@ import signal
 import subprocess
 import sys
 import uuid
+import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote as url_quote
 
 import duckdb
 import psycopg
 import pytest
+
+from sqlkrp.cli import main
 
 # A shell starts background jobs deaf to Ctrl-C, and they would hand that on to what tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -25,22 +29,55 @@ def connection():
         yield opened
 
 
+class Done(NamedTuple):
+    """What a command did, as ``subprocess.run`` tells it."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def checked(done, code):
+    assert code is None or done.returncode == code, (done.returncode, done.stdout, done.stderr)
+    assert "Traceback" not in done.stderr
+    if code == 2:
+        assert len(done.stderr.splitlines()) == 1, done.stderr
+    return done
+
+
 @pytest.fixture
-def run_cli(tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run the installed command line in an empty folder, as a user would."""
+def run_cli(tmp_path, monkeypatch, capsys) -> Callable[..., Done]:
+    """Run one command in an empty folder: in this process, as to start one takes longer."""
+
+    def run(*arguments: object, code: int | None = 0, **variables: str) -> Done:
+        capsys.readouterr()
+        terminated = signal.getsignal(signal.SIGTERM)
+        with monkeypatch.context() as here, warnings.catch_warnings():
+            here.chdir(tmp_path)
+            for name, value in variables.items():
+                here.setenv(name, value)
+            warnings.simplefilter("default", UserWarning)  # as in a process of its own
+            try:
+                found = main([*map(str, arguments)])
+            except SystemExit as end:
+                found = end.code
+            finally:
+                signal.signal(signal.SIGTERM, terminated)
+        return checked(Done(found, *capsys.readouterr()), code)
+
+    return run
+
+
+@pytest.fixture
+def run_installed(tmp_path) -> Callable[..., Done]:
+    """Run the installed command in a process of its own, as a user would."""
     command = shutil.which("sqlkrp") or str(Path(sys.executable).with_name("sqlkrp"))
 
-    def run(
-        *arguments: object, code: int | None = 0, **options
-    ) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: object, code: int | None = 0, **options) -> Done:
         done = subprocess.run(
             [command, *map(str, arguments)], capture_output=True, text=True, cwd=tmp_path, **options
         )
-        assert code is None or done.returncode == code, (done.returncode, done.stdout, done.stderr)
-        assert "Traceback" not in done.stderr
-        if code == 2:
-            assert len(done.stderr.splitlines()) == 1, done.stderr
-        return done
+        return checked(Done(done.returncode, done.stdout, done.stderr), code)
 
     return run
 
