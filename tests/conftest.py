@@ -137,3 +137,20 @@ def engine(request, tmp_path_factory):
             }[request.param]()  # fmt: skip
         stack.callback(one.close)
         yield one
+
+
+@pytest.fixture(params=["duckdb", "postgres", "sqlite"])
+def place(request, tmp_path_factory):
+    """A database of its own in each engine that has sessions; it can be opened by its URL, too."""
+    import engines
+
+    folder = tmp_path_factory.mktemp(request.param)
+    with contextlib.ExitStack() as stack:
+        if request.param == "postgres":
+            server = request.getfixturevalue("postgres_server")
+            one = engines.Postgres(stack.enter_context(schema_of_its_own(server)))
+        else:
+            kind = {"duckdb": engines.DuckDB, "sqlite": engines.SQLite}[request.param]
+            one = kind(folder / f"w.{request.param}")
+        stack.callback(one.close)
+        yield one

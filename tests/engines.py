@@ -1,5 +1,6 @@
 """Every engine that generated SQL is run in, with the same few things to ask of each."""
 
+import contextlib
 import itertools
 import sqlite3
 from pathlib import Path
@@ -42,6 +43,11 @@ class Engine:
         self.execute(f"DROP TABLE {load}")
 
     engine = ""
+
+    @classmethod
+    def database_of(cls, url):
+        """The same database, opened again."""
+        return contextlib.closing(cls(url))
 
     def drop(self, table):
         self.execute(f"DROP TABLE IF EXISTS {self.quoted(table)}")
@@ -98,10 +104,40 @@ def as_numbers(krp, rows, options):
 
 class DuckDB(Engine):
     name = "duckdb"
+    error = duckdb.Error
+    #: A number that cannot be computed, in a row or more of a table.
+    broken = "error('no row')::DOUBLE"
+    missing = ("NULL", "'nan'", "'inf'")
 
-    def __init__(self):
-        self.connection = duckdb.connect()
+    def __init__(self, url=":memory:"):
+        self.url = str(url)
+        self.connection = duckdb.connect(self.url)
         self.database = sqlkrp.connect(self.connection)
+
+    def objects(self):
+        """Every table and view, temporary ones too."""
+        rows = self.rows("SELECT table_name FROM information_schema.tables")
+        return sorted(row[0] for row in rows)
+
+    def comment(self, name):
+        """What a table or a view says of its map."""
+        ((found,),) = self.rows(
+            f"SELECT comment FROM duckdb_tables() WHERE table_name = '{name}' UNION ALL"
+            f" SELECT comment FROM duckdb_views() WHERE view_name = '{name}'"
+        )
+        return found
+
+    def spelt_in_full(self, name):
+        return f"main.{name}", f"w.main.{name}"
+
+    def in_transaction(self):
+        # Nothing tells but that a second one cannot be begun.
+        try:
+            self.connection.begin()
+        except duckdb.TransactionException:
+            return True
+        self.connection.rollback()
+        return False
 
     def load(self, frame, table):
         self.connection.register("frame", frame)
@@ -120,14 +156,35 @@ class DuckDB(Engine):
 
 class Postgres(Engine):
     name = "postgres"
+    error = psycopg.Error
+    broken = "1 / (id - 7)"
+    missing = ("NULL", "'nan'", "'inf'")
 
     def __init__(self, url):
+        self.url = url
         self.connection = psycopg.connect(url, autocommit=True, prepare_threshold=None)
         self.database = sqlkrp.connect(self.connection)
 
+    def objects(self):
+        rows = self.rows(
+            "SELECT relname FROM pg_class WHERE relkind IN ('r', 'v') AND ("
+            " relnamespace = current_schema()::regnamespace OR relpersistence = 't')"
+        )
+        return sorted(row[0] for row in rows)
+
+    def comment(self, name):
+        return self.rows(f"SELECT obj_description('{name}'::regclass)")[0][0]
+
+    def spelt_in_full(self, name):
+        ((schema,),) = self.rows("SELECT current_schema()")
+        return f"{schema}.{name}", f"postgres.{schema}.{name}"
+
+    def in_transaction(self):
+        return self.connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE
+
     def load(self, frame, table):
         types = {"float32": "REAL", "float64": "DOUBLE PRECISION", "int64": "BIGINT"}
-        types |= {"int8": "SMALLINT", "int32": "INTEGER"}
+        types |= {"int8": "SMALLINT", "int32": "INTEGER", "bool": "BOOLEAN"}
         columns = ", ".join(
             f"{name} {types.get(str(frame[name].dtype), 'VARCHAR')}" for name in frame
         )
@@ -148,10 +205,31 @@ class Postgres(Engine):
 
 class SQLite(Engine):
     name = "sqlite"
+    error = sqlite3.Error
+    broken = "abs(-9223372036854775807 - (id = 7))"
+    missing = ("NULL", "'nan'", "9e999")
 
-    def __init__(self):
-        self.connection = sqlite3.connect(":memory:", isolation_level=None)
+    def __init__(self, url=":memory:"):
+        self.url = str(url)
+        self.connection = sqlite3.connect(self.url, isolation_level=None)
         self.database = sqlkrp.connect(self.connection)
+
+    def objects(self):
+        rows = self.rows(
+            "SELECT name FROM sqlite_master UNION ALL SELECT name FROM temp.sqlite_master"
+        )
+        return sorted(row[0] for row in rows)
+
+    def comment(self, name):
+        """SQLite has no comments: only a view keeps its text, and with it the statement's head."""
+        ((kind, text),) = self.rows(f"SELECT type, sql FROM sqlite_master WHERE name = '{name}'")
+        return text if kind == "view" else None
+
+    def spelt_in_full(self, name):
+        return (f"main.{name}",)
+
+    def in_transaction(self):
+        return self.connection.in_transaction
 
     def load(self, frame, table):
         types = {"f": "REAL", "i": "INTEGER", "b": "BOOLEAN"}
@@ -187,7 +265,8 @@ class DataFusion(Printed):
         self.context = datafusion.SessionContext()
 
     def load(self, frame, table):
-        arrow = pa.Table.from_pandas(frame, preserve_index=False)
+        # Without what pandas notes in a schema, which DataFusion would ask of every step.
+        arrow = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
         batches = arrow.to_batches() or [pa.RecordBatch.from_pylist([], schema=arrow.schema)]
         self.context.register_record_batches(table, [batches])
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet
 import pytest
-from support import dyadic, flipped_query, paper_krp, read_table, store
+from support import dyadic, paper_krp, read_table, store
 
 import sqlkrp
 from sqlkrp.errors import (
@@ -18,7 +18,6 @@ from sqlkrp.errors import (
     EngineError,
     NotFittedError,
     ParameterError,
-    TargetExistsError,
 )
 
 
@@ -43,55 +42,6 @@ def objects(connection):
 FORMS = ("wide", "tables")
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_create_makes_a_table_and_nothing_else(db, krp, connection, form):
-    run = db.create(krp, table="t", into="f", keep=["id", "name"], form=form)
-    assert (run.rows, run.statement.form) == (40, form)
-    assert objects(connection) == ["f", "t"]
-    frame = connection.table("f").df()
-    assert frame.columns.tolist() == ["id", "name", *krp.get_feature_names_out()]
-    expected = krp.transform(connection.table("t").df())
-    assert np.allclose(frame.iloc[:, 2:].to_numpy(dtype=float), expected, rtol=1e-12)
-    comment = connection.execute(
-        "SELECT comment FROM duckdb_tables() WHERE table_name = 'f'"
-    ).fetchone()
-    assert comment == (f"sqlkrp map {krp.digest_}",)
-
-
-def test_create_does_not_replace_unless_asked(db, krp, connection):
-    connection.execute("CREATE TABLE f AS SELECT 1 AS precious")
-    with pytest.raises(TargetExistsError, match=r"'memory\.main\.F' exists already"):
-        db.create(krp, "t", "F")
-    assert connection.execute("FROM f").fetchall() == [(1,)]
-    db.create(krp, "t", "f", replace=True)
-    assert connection.execute("SELECT COUNT(*) FROM f").fetchone() == (40,)
-    with pytest.raises(TargetExistsError, match="is a table and a view was asked for"):
-        db.create(krp, "t", "f", view=True, replace=True)
-
-
-def test_create_does_not_overwrite_what_it_reads(db, krp, connection):
-    for into in ("t", "T", "main.t", "memory.main.t", ("t",)):
-        with pytest.raises(ParameterError, match="is read by this"):
-            db.create(krp, "t", into, replace=True)
-    assert connection.execute("SELECT COUNT(*) FROM t").fetchone() == (40,)
-
-
-def test_a_view_computes_when_it_is_read_and_guards_itself(db, krp, connection):
-    run = db.create(krp, "t", "v", keep=["id"], view=True)
-    assert run.rows is None
-    connection.execute("DELETE FROM t WHERE id >= 3")
-    assert connection.execute("SELECT COUNT(*) FROM v").fetchone() == (3,)
-    comment = connection.execute("SELECT comment FROM duckdb_views() WHERE view_name = 'v'")
-    assert comment.fetchone() == (f"sqlkrp map {krp.digest_}",)
-    connection.execute("UPDATE t SET c1 = NULL WHERE id = 1")
-    with pytest.raises(duckdb.Error, match="missing value in column c1"):
-        connection.execute("FROM v").fetchall()
-    connection.execute("DELETE FROM t WHERE id = 1")
-    with pytest.raises(ParameterError, match="side tables that stay"):
-        db.create(krp, "t", "w", view=True, form="tables")
-    assert objects(connection) == ["t", "v"]
-
-
 def test_a_relation_goes_on_into_the_user_s_query(db, krp, connection):
     features = db.relation(krp, "t", keep=["id"])
     assert isinstance(features, duckdb.DuckDBPyRelation)
@@ -109,70 +59,9 @@ def test_side_tables_of_a_relation_go_when_the_database_is_closed(db, krp, conne
     assert connection.execute("SELECT 1").fetchone() == (1,)  # the user's, and still open
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_a_failure_leaves_nothing_behind(db, krp, connection, form):
-    connection.execute(
-        "CREATE VIEW broken AS SELECT * REPLACE (error('no row')::DOUBLE AS c3) FROM t"
-    )
-    for act in (
-        lambda: db.create(krp, "broken", "f", form=form),
-        lambda: db.export(krp, "broken", "/nowhere/f.csv", form=form),
-        lambda: db.verify(krp, "broken", form=form),
-    ):
-        with pytest.raises((EngineError, ParameterError)):
-            act()
-        assert objects(connection) == ["broken", "t"]
-    db.create(krp, "t", "f", form=form)  # the connection is still of use
-
-
-def test_inside_the_user_s_transaction_it_is_the_user_s_to_end(db, krp, connection):
-    connection.begin()
-    connection.execute("INSERT INTO t SELECT * FROM t")
-    db.create(krp, "t", "f", form="tables")
-    connection.rollback()
-    assert objects(connection) == ["t"]
-    assert connection.execute("SELECT COUNT(*) FROM t").fetchone() == (40,)
-
-
-def test_engine_errors_name_the_statement_in_one_line(db, krp):
-    for act in (
-        lambda: db.create(krp, "nowhere", "f"),
-        lambda: db.create(krp, "t", "no_schema.f"),
-        lambda: db.verify(krp, "nowhere"),
-    ):
-        with pytest.raises((EngineError, ColumnError)) as error:
-            act()
-        assert "\n" not in str(error.value)
-
-
-def test_columns_are_checked_before_anything_runs(db, connection):
-    krp = paper_krp(2, 3).fit(["c0", "C1"])
-    with pytest.raises(ColumnError, match="'C1' is not in t: did you mean 'c1'"):
-        db.create(krp, "t", "f")
-    text = paper_krp(2, 3).fit(["c0", "name"])
-    with pytest.raises(ColumnError, match="'name' of t is of type VARCHAR"):
-        db.create(text, "t", "f")
-    with pytest.raises(ColumnError, match="'idd' is not in t: did you mean 'id'"):
-        db.create(paper_krp(2, 3).fit(["c0"]), "t", "f", keep=["idd"])
-
-
-def test_fit_reads_types_and_statistics_in_the_database(db, connection):
-    frame = connection.table("t").df()
-    krp = paper_krp(2, 3, scaling="standard", random_state=0)
-    krp.fit(db.source("t"), exclude=["id"])
-    assert krp.left_out_ == {"name": "VARCHAR"}
-    prepare = krp.program_.prepare
-    columns = frame[list(prepare.columns)].to_numpy()
-    # Means are rounded to as small a share of the deviations as these are of themselves.
-    assert np.allclose(prepare.shift, columns.mean(axis=0), atol=1e-7 * columns.std())
-    assert np.allclose(1 / prepare.scale, columns.std(axis=0), rtol=1e-7)
-    relation = paper_krp(2, 3, scaling="standard", random_state=0)
-    relation.fit(connection.sql("SELECT * EXCLUDE (id) FROM t"))
-    assert np.array_equal(relation.program_.prepare.shift, prepare.shift)
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("suffix", "form"), [(".csv", "wide"), (".parquet", "wide"), (".parquet", "tables")]
+)
 def test_export_writes_the_features_in_order(db, krp, connection, tmp_path, suffix, form):
     path = tmp_path / f"it's f{suffix}"
     run = db.export(krp, "t", path, keep=["id"], form=form)
@@ -206,22 +95,6 @@ def test_other_readers_read_arrays_with_rows_that_have_none(db, connection, tmp_
     assert np.allclose(found["krp"], np.delete(expected, 3, axis=0), rtol=1e-12)
 
 
-def test_export_refuses_what_it_cannot_write(db, krp, tmp_path):
-    (tmp_path / "old.csv").write_text("precious")
-    (tmp_path / "folder.csv").mkdir()
-    for target, message in (
-        ("old.csv", "exists already"),
-        ("folder.csv", "is a folder"),
-        ("f.xlsx", "use one of .csv, .csv.gz, .parquet"),
-        ("no/f.csv", "there is no folder"),
-    ):
-        with pytest.raises((ParameterError, TargetExistsError), match=message):
-            db.export(krp, "t", tmp_path / target)
-    assert (tmp_path / "old.csv").read_text() == "precious"
-    db.export(krp, "t", tmp_path / "old.csv", replace=True)
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["folder.csv", "old.csv"]
-
-
 def test_files_are_sources_too(krp, tmp_path, connection):
     frame = dyadic(30, 6)
     for i in range(3):
@@ -237,28 +110,6 @@ def test_files_are_sources_too(krp, tmp_path, connection):
             db.relation(krp, tmp_path / "none.csv")
         with pytest.raises(ParameterError, match="no kind of file known"):
             db.relation(krp, tmp_path / "x.xlsx")
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_verify_sees_one_flipped_sign_in_what_the_engine_is_sent(db, form, monkeypatch):
-    krp = paper_krp(2, 5, s=1, n_terms=2, n_hyperplanes=4, random_state=0).fit(
-        [f"c{i}" for i in range(6)]
-    )
-    assert db.verify(krp, "t", form=form).ok
-    monkeypatch.setattr(sqlkrp.KRP, "query", flipped_query(krp))
-    result = db.verify(krp, "t", form=form)
-    assert not result.ok
-    assert len(result.wrong) > 0
-    assert result.worst(1)[0][2] > 1e-3
-
-
-def test_verify_compares_a_sample_and_leaves_nothing(db, krp, connection):
-    result = db.verify(krp, "t", sample=7)
-    assert (result.rows, result.ok) == (7, True)
-    assert db.verify(krp, "t").rows == 40
-    assert objects(connection) == ["t"]
-    with pytest.raises(ParameterError, match="sample=0"):
-        db.verify(krp, "t", sample=0)
 
 
 def test_an_interrupt_ends_the_statement_at_once(db, krp, connection):
@@ -321,17 +172,6 @@ def test_a_relation_outlives_the_next_use_of_its_map(db, krp):
     db.verify(krp, "t", form="tables")
     db.create(krp, "t", "f", form="tables")
     assert first.fetchall() == second.fetchall()
-
-
-def test_create_does_not_overwrite_what_it_reads_through_a_view_or_as_keys(db, krp, connection):
-    connection.execute("CREATE VIEW v AS FROM t; CREATE VIEW w AS FROM v")
-    connection.execute("CREATE TABLE e AS SELECT 1 AS r, 'c0' AS f, 2.0 AS v")
-    connection.execute("CREATE TABLE keys AS SELECT 1 AS r, 'precious' AS note")
-    with pytest.raises(ParameterError, match="is read by this"):
-        db.create(krp, "w", "t", replace=True)
-    with pytest.raises(ParameterError, match="is read by this"):
-        db.create(krp, "e", "keys", long=("r", "f", "v"), rows="keys", replace=True)
-    assert connection.execute("FROM keys").fetchall() == [(1, "precious")]
 
 
 def test_a_temporary_table_of_the_same_name_is_left_alone(db, krp, connection):
@@ -424,13 +264,6 @@ def test_a_path_that_is_not_there_is_a_database_only_on_request(tmp_path, name):
             assert db.connection.execute("SELECT a FROM t").fetchall() == [(1,)]
     with sqlkrp.connect(":memory:") as db:
         assert db.connection.execute("SHOW TABLES").fetchall() == []
-
-
-@pytest.mark.parametrize("form", ["wide", "tables"])
-def test_no_rows_are_not_verified(db, krp, connection, form):
-    connection.execute("CREATE TABLE empty AS FROM t LIMIT 0")
-    result = db.verify(krp, "empty", form=form)
-    assert (result.rows, result.ok, result.wrong) == (0, False, [])
 
 
 def test_only_maps_compute_features(db, krp, tmp_path):

@@ -1,6 +1,5 @@
 """SQLite as an engine: tables, views, exports, limits, and columns that may hold anything."""
 
-import csv
 import os
 import signal
 import sqlite3
@@ -22,7 +21,6 @@ from sqlkrp.errors import (
     LimitError,
     MissingValueError,
     ParameterError,
-    TargetExistsError,
 )
 
 FORMS = ("wide", "tables")
@@ -75,61 +73,6 @@ def objects(connection):
     return [row[0] for row in rows]
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_create_makes_a_table_and_nothing_else(db, krp, stored, form):
-    run = db.create(krp, "t", "f", keep=["id", "name"], form=form)
-    assert run.rows == 40
-    assert objects(stored) == ["f", "t"]
-    rows = stored.execute("SELECT * FROM f ORDER BY id").fetchall()
-    assert [row[:2] for row in rows] == [(i, "x") for i in range(40)]
-    found = np.array([row[2:] for row in rows], dtype=float)
-    assert np.allclose(found, krp.transform(FRAME), rtol=1e-12)
-
-
-def test_create_replaces_only_what_it_may(db, krp, stored):
-    stored.execute("CREATE TABLE f AS SELECT 1 AS precious")
-    stored.execute("CREATE VIEW v AS SELECT * FROM t")
-    with pytest.raises(TargetExistsError, match=r"'main\.F' exists already"):
-        db.create(krp, "t", "F")
-    db.create(krp, "t", "f", replace=True)
-    assert stored.execute("SELECT COUNT(*) FROM f").fetchone() == (40,)
-    with pytest.raises(TargetExistsError, match="is a view and a table was asked for"):
-        db.create(krp, "t", "v", replace=True)
-    for table, into in (("t", "T"), ("t", "main.t"), ("v", "t")):
-        with pytest.raises(ParameterError, match="is read by this"):
-            db.create(krp, table, into, replace=True)
-    assert stored.execute("SELECT COUNT(*) FROM t").fetchone() == (40,)
-
-
-def test_a_view_names_its_map_and_guards_itself(db, krp, stored):
-    db.create(krp, "t", "v", view=True)
-    found = np.array(stored.execute("SELECT * FROM v").fetchall())
-    assert np.allclose(found, krp.transform(FRAME), rtol=1e-12)
-    (text,) = stored.execute("SELECT sql FROM sqlite_master WHERE name = 'v'").fetchone()
-    assert krp.digest_ in text
-    stored.execute("UPDATE t SET c1 = NULL WHERE id = 1")
-    with pytest.raises(sqlite3.OperationalError, match="missing value in column c1"):
-        stored.execute("SELECT * FROM v").fetchall()
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_a_failure_leaves_nothing_behind(db, krp, stored, form):
-    stored.execute(
-        "CREATE VIEW broken AS SELECT *, abs(-9223372036854775807 - (id = 7)) AS b FROM t"
-    )
-    other = paper_krp(2, 5, n_terms=2, random_state=0).fit([*COLUMNS, "b"])
-    for act in (
-        lambda: db.create(other, "broken", "f", form=form),
-        lambda: db.export(other, "broken", "/nowhere/f.csv", form=form),
-        lambda: db.verify(other, "broken", form=form),
-    ):
-        with pytest.raises((EngineError, ColumnError, ParameterError)):
-            act()
-        assert objects(stored) == ["broken", "t"]
-        assert not stored.in_transaction
-    db.create(krp, "t", "f", form=form)
-
-
 def test_inside_the_user_s_transaction_it_is_the_user_s_to_end(db, krp, stored):
     stored.execute("INSERT INTO t SELECT * FROM t")
     assert stored.in_transaction
@@ -178,14 +121,6 @@ def test_truth_values_and_declared_types(db, stored):
     assert db.verify(krp, "n").ok
 
 
-@pytest.mark.parametrize("scaling", ["standard", "minmax"])
-def test_statistics_are_numpy_s(db, scaling):
-    krp = paper_krp(2, 3, scaling=scaling, random_state=0).fit(db.source("t"), include=COLUMNS)
-    twin = paper_krp(2, 3, scaling=scaling, random_state=0).fit(FRAME[COLUMNS])
-    assert np.allclose(krp.program_.prepare.shift, twin.program_.prepare.shift, rtol=1e-13)
-    assert np.allclose(krp.program_.prepare.scale, twin.program_.prepare.scale, rtol=1e-13)
-
-
 # --- limits ---------------------------------------------------------------------------------------
 
 
@@ -213,53 +148,7 @@ def test_what_is_too_wide_goes_by_tables_or_is_refused(db, stored):
     assert objects(stored) == ["f", "t"]
 
 
-# --- exporting ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
-@pytest.mark.parametrize("form", FORMS)
-def test_export_writes_the_features(db, krp, tmp_path, suffix, form):
-    path = tmp_path / f"it's f{suffix}"
-    run = db.export(krp, "t", path, keep=["id"], form=form)
-    assert run.rows == 40
-    frame = pd.read_csv(path).sort_values("id")
-    assert frame.columns.tolist() == ["id", *krp.get_feature_names_out()]
-    assert np.allclose(frame.iloc[:, 1:].to_numpy(), krp.transform(FRAME), rtol=1e-12)
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["db", path.name]
-    with pytest.raises(ParameterError, match=r"use \.csv or \.csv\.gz"):
-        db.export(krp, "t", tmp_path / "f.parquet")
-
-
-def test_exported_rows_of_missing_features_are_empty(db, stored, tmp_path):
-    stored.execute("UPDATE t SET c1 = NULL WHERE id = 1")
-    krp = paper_krp(2, 3, nulls="propagate", random_state=0).fit(COLUMNS)
-    db.export(krp, "t", tmp_path / "f.csv", keep=["id"])
-    with (tmp_path / "f.csv").open() as file:
-        rows = list(csv.reader(file))
-    assert rows[2] == ["1", "", "", ""]
-
-
-# --- the command line, and files ------------------------------------------------------------------
-
-
-def test_every_command_works_on_a_file(run_cli, path, tmp_path):
-    drawing = ("--components", 6, "--exclude", "id", "--seed", 0)
-    done = run_cli("draw", path, "--table", "t", *drawing, "-o", "m.json")
-    assert "left out  name (TEXT)" in done.stdout
-    options = ("m.json", "--db", path, "--table", "t", "--keep", "id")
-    assert "40 rows, 7 columns, wide form" in run_cli("run", *options, "--into", "f").stdout
-    run_cli("run", *options, "--into", "v", "--view")
-    run_cli("run", *options, "--into", "f", "--form", "tables", "--replace")
-    assert run_cli("export", *options, "--to", "-").stdout.count("\n") == 41
-    assert "equal to the NumPy twin" in run_cli("verify", *options[:5]).stdout
-    run_cli("featurize", path, "--table", "t", *drawing, "--to", "g.csv")
-    with sqlite3.connect(path) as connection:
-        assert objects(connection) == ["f", "t", "v"]
-    connection.close()
-    text = run_cli("sql", "m.json", "--table", "t", "--dialect", "sqlite").stdout
-    shell = sqlite3.connect(path)
-    assert len(shell.execute(text).fetchall()) == 40
-    shell.close()
+# --- files ----------------------------------------------------------------------------------------
 
 
 def test_files_are_known_by_what_they_hold(path, tmp_path, krp):
@@ -278,8 +167,6 @@ def test_files_are_known_by_what_they_hold(path, tmp_path, krp):
         sqlkrp.connect("mysql://x")
     with pytest.raises(ColumnError, match="no such table: nowhere"), sqlkrp.connect(path) as db:
         db.source("nowhere")
-    with pytest.raises(LimitError, match="no lazy relations"), sqlkrp.connect(path) as db:
-        db.relation(krp, "t")
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
@@ -427,13 +314,6 @@ def test_what_is_no_number_in_single_precision_is_missing(db, stored, nulls):
                 db.verify(krp, "huge", form=form)
         else:
             assert db.verify(krp, "huge", form=form).ok
-
-
-def test_what_cannot_be_lazy_leaves_nothing(db, krp, stored):
-    with pytest.raises(LimitError, match="no lazy relations"):
-        db.relation(krp, "t", form="tables")
-    assert objects(stored) == ["t"]
-    assert not stored.in_transaction
 
 
 def test_subclasses_are_connections_and_closed_ones_are_said(path, krp):
