@@ -39,7 +39,7 @@ from sqlkrp.maps.spherical import radial_fit
 #: Three columns, so that all hyperplanes of a ternary pool can be counted.
 POINTS = np.array([[0.9, -0.4, 0.7], [0.5, 0.6, 0.8]])
 FIRST_SEED = 0
-DRAWS = 2500
+DRAWS = 1250
 
 
 def draws_of(make, points, draws=DRAWS):
@@ -320,6 +320,62 @@ def test_estimates_have_the_mean_and_the_variance_of_the_theory(name):
     assert_mean((found - mean) ** 2, variance)
 
 
+# --- the mean alone, of other degrees and pools ---------------------------------------------------
+
+BROAD = np.random.default_rng(5).normal(size=(2, 6)) * 0.6
+
+
+def power_of(degree, gamma=1.0, coef0=0.0):
+    return lambda x, y: (gamma * (x @ y) + coef0) ** degree
+
+
+KERNELS = {
+    **{
+        f"tensor sketch {g}, {domain}": (
+            lambda s, g=g, domain=domain: TensorSketch(
+                g, 9 - g % 2, domain=domain, coef0=0.3, gamma=0.8, random_state=s
+            ),
+            power_of(g, 0.8, 0.3),
+        )
+        for g in (1, 2, 3, 4)
+        for domain in ("fourier", "bucket")
+    },
+    **{
+        f"complex {g}": (
+            lambda s, g=g: ComplexKRP(
+                g, 8, n_terms=2, block_size=4, coef0=0.3, gamma=0.8, random_state=s
+            ),
+            power_of(g, 0.8, 0.3),
+        )
+        for g in (1, 2, 3, 4, 5)
+    },
+    "chain": (  # principal components turn and shift, and the second map sees what they leave
+        lambda s: chain(PCA(1), KRP(2, 8, n_hyperplanes=40, coef0=0.5, gamma=1), random_state=s),
+        lambda x, y: power_of(2, 1, 0.5)(x - BROAD.mean(axis=0), y - BROAD.mean(axis=0)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_mean_estimate_is_the_kernel(name):
+    make, kernel = KERNELS[name]
+    x, y = BROAD
+    wanted = np.array([[kernel(x, x), kernel(x, y)], [kernel(y, x), kernel(y, y)]])
+    assert_mean(draws_of(make, BROAD, 300), wanted)
+
+
+def test_signs_against_numbers_estimate_the_kernel_of_directions():
+    x, y = BROAD
+    found = []
+    for seed in range(FIRST_SEED, FIRST_SEED + 300):
+        full = RankOneProjection(20, random_state=seed).fit(BROAD).transform(BROAD)
+        signs = RankOneProjection(20, binary=True, random_state=seed).fit(BROAD).transform(BROAD)
+        assert np.array_equal(np.where(full >= 0, 1, -1), signs)
+        found.append(full[0] @ signs[1] * math.pi / (2 * math.sqrt(20)))
+    wanted = (x @ y) ** 2 / (y @ y)
+    assert_mean(found, wanted)
+
+
 # --- fitted to rows -------------------------------------------------------------------------------
 
 
@@ -329,7 +385,7 @@ def test_directions_from_landmarks_are_independent_and_centred(k):
     found = draws_of(
         lambda seed: KGRP(k, n_landmarks=8, n_marked=3, coef0=0, gamma=1, random_state=seed),
         points,
-        1000,
+        500,
     )
     centre = np.eye(8) - 1 / 8
     kernel = centre @ (points @ points.T) ** 2 @ centre
@@ -352,7 +408,7 @@ def test_every_row_is_as_likely_a_landmark(missing):
     points[:missing, 0] = np.nan
     whole = points[missing:]
     chosen = []
-    for seed in range(FIRST_SEED, FIRST_SEED + 800):
+    for seed in range(FIRST_SEED, FIRST_SEED + 400):
         one = Nystroem(3, gamma=0.5, nulls="propagate", random_state=seed).fit(points)
         # Landmarks have their kernel with themselves, 1; other rows less.
         chosen.append((one.transform(whole) ** 2).sum(axis=1) > 1 - 1e-6)
@@ -419,7 +475,7 @@ def test_the_constant_of_a_kernel_is_not_scaled():
     found = draws_of(
         lambda seed: chain(before, KRP(2, 10, coef0=5.0, gamma=0.5, **products), random_state=seed),
         ROWS,
-        500,
+        250,
     )
     assert_mean(found, polynomial_kernel(scaled, degree=2, gamma=0.5, coef0=5.0))
 
@@ -429,7 +485,7 @@ def test_the_constant_of_a_kernel_is_not_scaled():
 
 @pytest.mark.parametrize("columns", [16, 64])
 def test_structured_frequencies_are_nearly_unbiased(columns):
-    gamma, blocks = 0.5, 64_000 // columns
+    gamma, blocks = 0.5, 32_000 // columns
     points = np.random.default_rng(2).normal(size=(2, columns)) / math.sqrt(columns)
     one = SORF(blocks * columns, gamma=gamma, scaling=None, random_state=FIRST_SEED).fit(points)
     x, y = one.transform(points)
@@ -453,9 +509,9 @@ def test_orthogonal_frequencies_vary_less_in_pairs():
         kind: draws_of(
             lambda seed, kind=kind: kind(128, gamma=0.5, paired=True, random_state=seed),
             points,
-            draws=200,
+            draws=100,
         )[:, 0, 1].std()
         for kind in (SORF, RandomFourier)
     }
-    # Twice is far from what 200 draws of each could show by chance.
+    # Twice is far from what 100 draws of each could show by chance.
     assert 2 * spread[SORF] < spread[RandomFourier]
