@@ -205,7 +205,7 @@ def test_printed_sql_stops_at_a_missing_value(engine, form):
 
 @pytest.mark.parametrize("engine", ["duckdb", "postgres"], indirect=True)
 @pytest.mark.parametrize(
-    ("form", "pool"), [("wide", {"pool": "hadamard"}), ("tables", {"n_hyperplanes": 30})]
+    ("form", "pool"), [("wide", {"n_hyperplanes": 30}), ("tables", {"pool": "hadamard"})]
 )
 def test_1500_columns(engine, form, pool):
     # Single precision, as 1,500 doubles are more than a row of Postgres holds.
