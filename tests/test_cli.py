@@ -22,7 +22,7 @@ from sqlkrp.arguments import parser
 from sqlkrp.cli import COMMANDS, main
 from sqlkrp.maps import MAPS
 from sqlkrp.options import MAP_OPTIONS
-from sqlkrp.sql.side_tables import TABLES
+from sqlkrp.sql.tables import STEPS
 
 DIGITS = Path(__file__).parents[1] / "examples" / "digits.csv"
 
@@ -377,7 +377,7 @@ def test_tables_are_the_map_s_and_replace_only_their_own(run_cli, drawn, tmp_pat
     assert sorted(p.name for p in (tmp_path / "side").iterdir()) == sorted([*names, "load.sql"])
     hyperplanes = read_table(tmp_path / "side" / names[2])
     stage = krp.program_.stages[1]
-    for column, values in TABLES[type(stage)](stage)["hyperplanes"].items():
+    for column, values in STEPS[type(stage)].tables(stage)["hyperplanes"].items():
         assert hyperplanes[column].tolist() == values.tolist()
     assert "exists already" in run_cli("tables", "m.json", "-o", "side", code=2).stderr
     run_cli("tables", "m.json", "-o", "side", "--force")

@@ -14,7 +14,7 @@ from support import dyadic, paper_krp
 import sqlkrp
 from sqlkrp.errors import MapFileError
 from sqlkrp.mapfile import glance, same_map
-from sqlkrp.sql.side_tables import TABLES
+from sqlkrp.sql.tables import STEPS
 
 
 @pytest.fixture(params=["achlioptas", "hadamard", "gaussian"])
@@ -296,7 +296,7 @@ def test_a_seed_draws_the_same_map_for_ever(pool):
     krp.fit([f"c{i}" for i in range(50)])
     drawn = hashlib.sha256()
     for stage in krp.program_.stages[1:]:
-        drawn_tables = TABLES[type(stage)](stage)
+        drawn_tables = STEPS[type(stage)].tables(stage)
         drawn_tables.pop("pool", None)
         for table in drawn_tables.values():
             for column in table.values():

@@ -64,7 +64,7 @@ def test_signed_sums_in_slabs_are_the_same(monkeypatch):
     dense = np.zeros((40, 30))
     dense[table.hyperplane, table.feature] = table.sign
     assert np.array_equal(apply(stage, X), X @ dense.T)
-    monkeypatch.setattr("sqlkrp.stages.twin.SLAB_VALUES", 100)
+    monkeypatch.setattr("sqlkrp.stages.meaning.SLAB_VALUES", 100)
     assert np.array_equal(apply(stage, X), X @ dense.T)
 
 
@@ -112,7 +112,7 @@ def test_long_inputs_are_computed_in_slabs_of_rows(monkeypatch):
     X = dyadic(50, 6).to_numpy()
     krp = paper_krp(2, 5, random_state=0).fit(X)
     whole = krp.transform(X)
-    monkeypatch.setattr("sqlkrp.stages.twin.SLAB_VALUES", 3000)
+    monkeypatch.setattr("sqlkrp.stages.meaning.SLAB_VALUES", 3000)
     assert np.array_equal(krp.transform(X), whole)
 
 
@@ -120,15 +120,11 @@ def test_long_inputs_are_computed_in_slabs_of_rows(monkeypatch):
 
 
 def test_every_meaning_covers_every_record():
-    from sqlkrp.sql.side_tables import TABLES
     from sqlkrp.sql.tables import STEPS
     from sqlkrp.sql.wide import WRITERS
-    from sqlkrp.stages.cost import COST
-    from sqlkrp.stages.rounding import ROUNDING
-    from sqlkrp.stages.sizes import SIZES
-    from sqlkrp.stages.twin import APPLY
+    from sqlkrp.stages.meaning import MEANING
 
-    for meaning in (APPLY, ROUNDING, COST, SIZES, TABLES, WRITERS, STEPS):
+    for meaning in (MEANING, WRITERS, STEPS):
         assert list(meaning) == list(RECORDS.values())
 
 

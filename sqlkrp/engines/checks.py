@@ -79,9 +79,12 @@ def _warn_of_range(session: Session, program: Program, largest: float | None) ->
     if not largest or prepare.unit_length or np.any(prepare.shift) or np.any(prepare.scale != 1):
         return  # scaled inputs are of size 1
     limits = np.finfo(prepare.dtype)
-    # A sum whose terms cancel leaves a rounding error of them.
+    # What is off where every number is, is a bound on the terms that are added up. A sum whose
+    # terms cancel leaves a rounding error of them.
     sizes = np.array([[largest], [largest * float(limits.eps)]])
-    high, low = program.sizes(np.repeat(sizes, prepare.n_inputs, axis=1)).tolist()
+    inputs = np.repeat(sizes, prepare.n_inputs, axis=1)
+    errors = program.rounding(inputs, 1.0)
+    high, low = np.where(np.isnan(errors), np.inf, errors).max(axis=1).tolist()
     if high > float(limits.max) or low < float(limits.smallest_subnormal):
         how = "large" if high > float(limits.max) else "small"
         warnings.warn(

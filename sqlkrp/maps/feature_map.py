@@ -25,8 +25,9 @@ from sqlkrp.maps.parameters import plain, title_of
 from sqlkrp.sql.dialects import dialect as facts_of
 from sqlkrp.sql.names import TableName, quote, quote_table
 from sqlkrp.sql.options import Options, name_list, with_options
-from sqlkrp.sql.side_tables import create_side_table, load_side_table, side_tables
+from sqlkrp.sql.side_tables import create_side_table, load_side_table
 from sqlkrp.sql.statement import Preflight, Query, Statement, preflight, write
+from sqlkrp.sql.tables import side_tables
 from sqlkrp.version import __version__
 
 __all__ = ["FeatureMap", "require_map"]

@@ -17,7 +17,8 @@ from sqlkrp.sql.names import require_distinct
 from sqlkrp.sql.options import Options
 from sqlkrp.sql.planning import Plan, plan_program
 from sqlkrp.sql.preflight import Check, require_fits, statement_checks, table_checks
-from sqlkrp.sql.side_tables import Table, side_tables
+from sqlkrp.sql.side_tables import Table
+from sqlkrp.sql.tables import side_tables
 from sqlkrp.sql.vectors import OUTPUTS
 from sqlkrp.stages import Elementwise, Program
 

@@ -6,26 +6,45 @@ Every step reads a relation (row_id, feature, value) and gives one: short whatev
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from sqlkrp.sql.chain import Chain, free_name
 from sqlkrp.sql.entries import prepared_entries
 from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.job import Job, Written
 from sqlkrp.sql.names import quote
+from sqlkrp.sql.side_tables import SideTables, Table
 from sqlkrp.sql.vectors import Vector
 from sqlkrp.stages import (
+    Array,
     Butterflies,
     Distances,
     Elementwise,
     Linear,
     Prepare,
+    Program,
     Stage,
     SumOfProducts,
     is_projection,
 )
 
-__all__ = ["STEPS", "write_tables_form"]
+__all__ = ["STEPS", "side_tables", "write_tables_form"]
+
+
+def side_tables(program: Program, digest: str, token: str = "") -> SideTables:
+    """The tables to load for a program.
+
+    Full names begin with the map's digest; ``token`` tells apart those of two statements.
+    """
+    tables: SideTables = {}
+    for position, stage in enumerate(program.stages):
+        for name, columns in STEPS[type(stage)].tables(stage).items():
+            again = sum(known == name for _, known in tables)
+            full = f"{digest[:12]}_{token}{name}" + (f"_{again + 1}" if again else "")
+            tables[position, name] = full, columns
+    return tables
 
 
 def write_tables_form(job: Job) -> Written:
@@ -35,7 +54,7 @@ def write_tables_form(job: Job) -> Written:
     absent_is_zero = is_projection(first) or isinstance(first, Distances)
     chain = prepared_entries(job, fill_absent=not absent_is_zero)
     for position, stage in enumerate(job.program.stages[1:], start=1):
-        STEPS[type(stage)](chain, stage, position)
+        STEPS[type(stage)].write(chain, stage, position)
     selected = [f"source.k{i} AS {quote(name, job.dialect)}" for i, name in enumerate(job.keep)]
     if job.long is not None:
         selected.insert(0, f"source.row_key AS {quote(job.long.row, job.dialect)}")
@@ -132,11 +151,68 @@ def _elementwise(chain: Chain, stage: Elementwise, position: int) -> None:
     chain.then(f"{stage.function}_{position}", "elementwise", {}, {"result": result})
 
 
-STEPS: dict[type[Stage], Callable[[Chain, Any, int], None]] = {
-    Prepare: _nothing,
-    Linear: _linear,
-    Butterflies: _butterflies,
-    SumOfProducts: _sum_of_products,
-    Distances: _distances,
-    Elementwise: _elementwise,
+# --- the tables that steps join ---------------------------------------------------------------
+
+
+def _prepare_tables(stage: Prepare) -> dict[str, Table]:
+    names = ("fill", "shift", "scale", *(("low", "high") if stage.bounds else ()))
+    return {
+        "columns": {
+            "feature": _index(np.arange(len(stage.columns))),
+            "name": np.array(stage.columns, dtype=object),
+            **{name: getattr(stage, name).astype(stage.dtype) for name in names},
+        }
+    }
+
+
+def _linear_tables(stage: Linear) -> dict[str, Table]:
+    if stage.factor is not None:
+        return {}  # one number, which stands in the statement
+    output, feature = _index(stage.output), {"feature": _index(stage.input)}
+    value = {"sign": stage.value} if stage.is_signed else {"weight": stage.value.astype("f8")}
+    constant = {} if stage.constant is None else {"constant": stage.constant.astype("f8")}
+    if stage.picks:
+        none = {"constant": np.zeros(stage.n_sums)}
+        return {"picks": {"output": output, **feature, **value, **none, **constant}}
+    # One row for each output: what is all zero has no row of its own among the hyperplanes.
+    pool = {"hyperplane": _index(np.arange(stage.n_sums)), **constant}
+    return {"hyperplanes": {"hyperplane": output, **feature, **value}, "pool": pool}
+
+
+def _sum_of_products_tables(stage: SumOfProducts) -> dict[str, Table]:
+    component, term, factor = np.nonzero(stage.factors >= 0)
+    return {
+        "components": {
+            "component": _index(component),
+            "term": _index(term),
+            "factor": _index(factor),
+            "hyperplane": _index(stage.factors[component, term, factor]),
+            "sign": stage.sign[component, term].astype(np.int8),
+        }
+    }
+
+
+def _distances_tables(stage: Distances) -> dict[str, Table]:
+    index = {"point": _index(stage.output), "feature": _index(stage.input)}
+    return {"points": {**index, "coordinate": stage.value.astype("f8")}}
+
+
+def _index(numbers: Array) -> Array:
+    return numbers.astype(np.int32)
+
+
+class Step(NamedTuple):
+    """How a kind of stage is written, and the tables of it that are joined, by name."""
+
+    write: Callable[[Chain, Any, int], None]
+    tables: Callable[[Any], dict[str, Table]]
+
+
+STEPS: dict[type[Stage], Step] = {
+    Prepare: Step(_nothing, _prepare_tables),
+    Linear: Step(_linear, _linear_tables),
+    Butterflies: Step(_butterflies, lambda stage: _linear_tables(stage.linear)),
+    SumOfProducts: Step(_sum_of_products, _sum_of_products_tables),
+    Distances: Step(_distances, _distances_tables),
+    Elementwise: Step(_elementwise, lambda stage: {}),
 }

@@ -2,17 +2,23 @@
 
 A feature map is a short list of stages, each taking a vector of inputs to the next. A stage is a
 record of its tables (they are the truth: nothing is drawn again). What it means stands in rooms of
-its own: ``twin`` (NumPy), ``rounding``, ``cost``, ``sizes``, and in ``sqlkrp.sql`` one room a form
-of SQL; each is a dict from record to function.
+its own: ``meaning`` for NumPy, and in ``sqlkrp.sql`` one room a form of SQL; each is a dict from
+record to functions.
 """
 
-from sqlkrp.stages.cost import Cost, cost
+from sqlkrp.stages.meaning import apply, cost
 from sqlkrp.stages.parts import beside
 from sqlkrp.stages.prepare import Prepare, missing_message
 from sqlkrp.stages.program import Program, is_projection
-from sqlkrp.stages.records import Butterflies, Distances, Elementwise, Linear, SumOfProducts
-from sqlkrp.stages.stage import Array, Stage, is_unicode
-from sqlkrp.stages.twin import apply
+from sqlkrp.stages.records import (
+    RECORDS,
+    Butterflies,
+    Distances,
+    Elementwise,
+    Linear,
+    SumOfProducts,
+)
+from sqlkrp.stages.stage import Array, Cost, Stage, is_unicode
 
 __all__ = [
     "RECORDS",
@@ -33,13 +39,3 @@ __all__ = [
     "is_unicode",
     "missing_message",
 ]
-
-#: Every kind of stage by the name that map files use.
-RECORDS: dict[str, type[Stage]] = {
-    "prepare": Prepare,
-    "linear": Linear,
-    "butterflies": Butterflies,
-    "sum_of_products": SumOfProducts,
-    "distances": Distances,
-    "elementwise": Elementwise,
-}

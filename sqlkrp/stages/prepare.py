@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
-from sqlkrp.stages.stage import Array, Stage, require, require_names
+from sqlkrp.errors import MissingValueError
+from sqlkrp.stages.stage import Array, Cost, Stage, require, require_names
 
-__all__ = ["Prepare", "missing_message"]
+__all__ = [
+    "Prepare",
+    "cost_of_preparing",
+    "missing_message",
+    "prepared",
+    "rounding_of_prepared",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,3 +98,67 @@ def missing_message(counts: dict[str, int]) -> str:
         f"missing values (NULL, NaN or infinite) in {shown}: "
         "draw the map with nulls='zero', 'mean' or 'propagate', or clean the table"
     )
+
+
+def prepared(stage: Prepare, X: Array) -> Array:
+    """Rows of columns to rows of prepared inputs: the NumPy twin."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = np.array(X, dtype=stage.dtype)
+        missing = ~np.isfinite(values)
+        left_blank = missing.any(axis=1) & (stage.nulls == "propagate")
+        _treat_missing(stage, values, missing)
+        values[left_blank] = np.nan
+        if stage.bounds:
+            np.clip(values, *(bound.astype(stage.dtype) for bound in stage.bounds), out=values)
+        values -= stage.shift.astype(stage.dtype)
+        values *= stage.scale.astype(stage.dtype)
+        if stage.unit_length:
+            values = _of_length_one(values)
+    if stage.constant is not None:
+        ones = np.where(left_blank, np.nan, stage.constant)
+        values = np.column_stack([values, ones.astype(stage.dtype)])
+    return values
+
+
+def _treat_missing(stage: Prepare, values: Array, missing: Array) -> None:
+    if stage.nulls == "error" and missing.any():
+        counts = missing.sum(axis=0)
+        raise MissingValueError(missing_message(dict(zip(stage.columns, counts, strict=True))))
+    if stage.fills:
+        np.copyto(values, stage.fill.astype(stage.dtype), where=missing)
+
+
+def _of_length_one(values: Array) -> Array:
+    # In double precision, as squares leave the range of single precision soon.
+    wide = values.astype("float64")
+    norm = np.sqrt(np.sum(wide * wide, axis=1, keepdims=True)).astype(values.dtype)
+    # A row of zeros has no direction: it stays a row of zeros.
+    return np.where(norm == 0, values, values / np.where(norm == 0, 1, norm))
+
+
+def rounding_of_prepared(stage: Prepare, X: Array, errors: Array, eps: float) -> Array:
+    """How far two ways of preparing inputs may be apart, by rounding alone."""
+    # Some engines compute in double precision whatever the dtype: the cast counts as well.
+    values = np.where(np.isfinite(X), X, stage.fill)
+    if stage.bounds:
+        values = np.clip(values, *stage.bounds)
+    scaled = (values - stage.shift) * stage.scale
+    sizes = (np.abs(values) + np.abs(stage.shift)) * np.abs(stage.scale)
+    found: Array = eps * (sizes + 2 * np.abs(scaled))
+    if stage.unit_length:
+        norm = np.sqrt(np.sum(scaled * scaled, axis=1, keepdims=True))
+        norm[norm == 0] = 1
+        of_norm = np.sqrt(np.sum(found * found, axis=1, keepdims=True)) / norm
+        of_norm += eps * math.sqrt(len(stage.columns))
+        found = found / norm + np.abs(scaled) / norm * of_norm
+    if stage.constant is not None:
+        found = np.column_stack([found, np.full(len(found), eps * abs(stage.constant))])
+    return found
+
+
+def cost_of_preparing(stage: Prepare) -> Cost:
+    """Its operations a row."""
+    d = len(stage.columns)
+    of_length = (d, 2 * d) if stage.unit_length else (0, 0)
+    shifted, scaled = np.count_nonzero(stage.shift), np.count_nonzero(stage.scale != 1)
+    return Cost(int(shifted) + of_length[0], int(scaled) + of_length[1])

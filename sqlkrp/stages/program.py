@@ -10,14 +10,12 @@ import numpy as np
 
 from sqlkrp.display import Shown
 from sqlkrp.errors import ColumnError
-from sqlkrp.stages import twin
-from sqlkrp.stages.cost import Cost, cost
+from sqlkrp.stages import meaning
+from sqlkrp.stages.meaning import apply, cost, rounding
 from sqlkrp.stages.parts import only, reading
 from sqlkrp.stages.prepare import Prepare
 from sqlkrp.stages.records import Butterflies, Linear
-from sqlkrp.stages.rounding import rounding
-from sqlkrp.stages.sizes import size
-from sqlkrp.stages.stage import Array, Stage, require, require_names
+from sqlkrp.stages.stage import Array, Cost, Stage, require, require_names
 
 __all__ = ["Program", "is_projection"]
 
@@ -61,36 +59,27 @@ class Program(Shown):
 
     def apply(self, X: Array) -> Array:
         """The NumPy twin of the whole program."""
-        prepared = twin.apply(self.prepare, X)
+        prepared = apply(self.prepare, X)
         out = np.empty((len(prepared), len(self.names)), dtype=prepared.dtype)
         widest = max(stage.n_outputs for stage in self.stages)
-        slab = max(1, twin.SLAB_VALUES // max(1, widest))
+        slab = max(1, meaning.SLAB_VALUES // max(1, widest))
         # What leaves the range of numbers is infinite or NaN, in the engines as well as here.
         with np.errstate(all="ignore"):
             for first in range(0, len(prepared), slab):
                 values = prepared[first : first + slab]
                 for stage in self.stages[1:]:
-                    values = twin.apply(stage, values)
+                    values = apply(stage, values)
                 out[first : first + slab] = values
         return out
 
     def rounding(self, X: Array, eps: float) -> Array:
         """How far two ways of computing each output may be apart, by rounding alone."""
-        values = twin.apply(self.prepare, X).astype("float64")
+        values = apply(self.prepare, X).astype("float64")
         with np.errstate(all="ignore"):
             errors = rounding(self.prepare, X, np.zeros(np.shape(X)), eps)
             for stage in self.stages[1:]:
-                errors, values = rounding(stage, values, errors, eps), twin.apply(stage, values)
+                errors, values = rounding(stage, values, errors, eps), apply(stage, values)
         return errors
-
-    def sizes(self, X: Array) -> Array:
-        """A bound on the terms that each row's outputs are sums of."""
-        prepared = np.abs(twin.apply(self.prepare, X).astype("float64"))
-        largest: Array = np.nan_to_num(prepared).max(axis=1, initial=0.0)
-        with np.errstate(all="ignore"):
-            for stage in self.stages[1:]:
-                largest = size(stage, largest)
-        return largest
 
     def only(self, outputs: Array | None = None, *, every_column: bool = False) -> Program:
         """Some outputs (sorted; None: all), and no hyperplane or column that they do not need.

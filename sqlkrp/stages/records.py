@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sqlkrp.stages.prepare import Prepare
 from sqlkrp.stages.stage import (
     INPUTS,
     NUMBERS,
@@ -23,6 +24,7 @@ from sqlkrp.stages.stage import (
 
 __all__ = [
     "FUNCTIONS",
+    "RECORDS",
     "Butterflies",
     "Distances",
     "Elementwise",
@@ -263,3 +265,14 @@ def hadamard_matrix(size: int) -> NDArray[np.int8]:
     while len(matrix) < size:
         matrix = np.block([[matrix, matrix], [matrix, -matrix]])
     return matrix
+
+
+#: Every kind of stage by the name that map files use.
+RECORDS: dict[str, type[Stage]] = {
+    "prepare": Prepare,
+    "linear": Linear,
+    "butterflies": Butterflies,
+    "sum_of_products": SumOfProducts,
+    "distances": Distances,
+    "elementwise": Elementwise,
+}

@@ -1,16 +1,15 @@
 """What a stage is: a frozen record that declares what its tables hold, and is checked by that.
 
-What a stage means stands in rooms of its own (``twin``, ``rounding``, ``cost``, ``sizes``, and one
-room a form of SQL), each a dict from record to function. What is the same for every stage, because
-its tables say what they hold (pruning, renumbering, joining side by side, checks, the map file), is
-written once.
+What a stage means stands in rooms of its own (``meaning`` for NumPy, and one room a form of SQL),
+each a dict from record to functions. What is the same for every stage, because its tables say what
+they hold (pruning, renumbering, joining side by side, checks, the map file), is written once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +24,7 @@ __all__ = [
     "OUTPUTS",
     "Array",
     "Column",
+    "Cost",
     "Stage",
     "column",
     "columns_of",
@@ -41,6 +41,15 @@ Array = NDArray[Any]
 INPUTS, OUTPUTS, NUMBERS = "inputs", "outputs", "numbers"
 #: What a row of a column is of: an entry of a table, or an output (or a group of outputs).
 ENTRY, OUTPUT = "entry", "output"
+
+
+class Cost(NamedTuple):
+    """Operations a row."""
+
+    additions: int = 0
+    """Additions and subtractions."""
+    products: int = 0
+    """Multiplications, divisions and functions."""
 
 
 @dataclass(frozen=True)
