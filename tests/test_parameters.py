@@ -14,7 +14,7 @@ from sqlkrp.arguments import parser
 from sqlkrp.cli import COMMANDS
 from sqlkrp.errors import ParameterError, UnknownParameterError
 from sqlkrp.maps import CLASSES, MAPS
-from sqlkrp.maps.allowed import Even, Number, OneOf, Seed, Switch, Whole, power_of_two
+from sqlkrp.maps.allowed import Even, Number, OneOf, PowerOfTwo, Seed, Switch, Whole
 from sqlkrp.maps.parameters import Parameter, with_parameters
 from sqlkrp.maps.shared import COMPONENTS, SCALING, SingleMap
 from sqlkrp.options import MAP_OPTIONS, argument, options_of_map
@@ -149,7 +149,7 @@ def test_what_is_given_by_place_is_named():
         sqlkrp.KRP(2, 100, 5)
     assert str(no.value) == (
         "KRP was given 3 values without a name, and takes degree and n_components so: name the "
-        "others, such as n_terms=..."
+        "others"
     )
 
 
@@ -180,8 +180,7 @@ def test_options_of_maps_do_not_hide_those_of_commands():
         (Whole(1, 5), [1, 5], [0, 6, 2.0, True, "2", None], "a whole number from 1 to 5"),
         (Whole(1, words={"auto": ""}), [1, "auto"], ["Auto", None], "a whole number >= 1, or auto"),
         (Even(2, why="both"), [2, 8], [3, 1, "x"], "an even number >= 2"),
-        (Whole(1, also=power_of_two, what="a power of two"), [1, 64], [0, 48],
-         "a power of two >= 1"),
+        (PowerOfTwo(1), [1, 64], [0, 48], "a power of two >= 1"),
         (Number(2), [2, 2.5], [1.9, float("nan"), float("inf"), 10**400, "2"], "a number >= 2"),
         (Number(0, above=True, words={None: "all"}), [1e-9, None], [0, "None"],
          "a number > 0, or None (all)"),

@@ -20,7 +20,7 @@ from sqlkrp.engines.samples import computed_in_place, sampled
 from sqlkrp.engines.session import Session, TableOrFile
 from sqlkrp.errors import LimitError, ParameterError, TargetExistsError
 from sqlkrp.files import require_other_file
-from sqlkrp.maps.allowed import real, whole
+from sqlkrp.maps.allowed import Number, Whole
 from sqlkrp.maps.feature_map import FeatureMap, require_map
 from sqlkrp.maps.source import BOOLEAN, Source
 from sqlkrp.sql.names import TableName
@@ -183,9 +183,9 @@ class Database(Shown):
         tolerance: float | None = None,
     ) -> Verification:
         """Compare the engine's features of a sample of rows with the NumPy twin's."""
-        whole("sample", sample, at_least=1)
+        Whole(1).require("sample", sample)
         if tolerance is not None:
-            real("tolerance", tolerance, at_least=0)
+            Number(0).require("tolerance", tolerance)
         with self._session.transaction(keep=False):
             data, query = self._query(fitted, table, options)
             check_values(self._session, query.program, data)

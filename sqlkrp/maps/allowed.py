@@ -3,67 +3,66 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from sqlkrp.errors import ParameterError
 
-__all__ = [
-    "Allowed",
-    "By",
-    "Even",
-    "Number",
-    "OneOf",
-    "Seed",
-    "Switch",
-    "Whole",
-    "choose",
-    "even",
-    "power_of_two",
-    "real",
-    "whole",
-]
+__all__ = ["Allowed", "By", "Even", "Number", "OneOf", "PowerOfTwo", "Seed", "Switch", "Whole"]
 
 #: How a value is written: as Python does, or as the command line or a page does.
 Spell = Callable[[Any], str]
 
 
-class Allowed(Protocol):
+@dataclass(frozen=True)
+class Allowed:
     """What a parameter may be."""
 
-    @property
-    def reads(self) -> type[Any] | None:
-        """What makes a number of a text, if it may be a number; ``bool`` for yes or no."""
+    words: Mapping[Any, str] = field(default_factory=dict, kw_only=True)
+    """The values that are no numbers, each with what it means where its name does not say it."""
+    reads: ClassVar[type[Any] | None] = None
+    """What makes a number of a text, if it may be a number; ``bool`` for yes or no."""
 
-    @property
-    def words(self) -> Mapping[Any, str]:
-        """The values that it may be and that are no numbers, with what each one means."""
-
-    def require(self, name: str, value: Any) -> None:
-        """Raise ParameterError unless the parameter of this name may be this value."""
+    def require(self, name: str, value: Any) -> Any:
+        """The value, or a ParameterError that says what the parameter of this name may be."""
+        raise NotImplementedError
 
     def told(self, spell: Spell) -> str:
         """What is allowed, in words; ``spell`` writes the values."""
+        words = [spell(one) + (f" ({means})" if means else "") for one, means in self.words.items()]
+        *others, last = [*self._numbers(), *words]
+        return f"{', '.join(others)}, or {last}" if others else last
+
+    def _numbers(self) -> list[str]:
+        return []
+
+    def _is_word(self, value: Any) -> bool:
+        # Not by ==: 1 is no True, and an array is compared entry by entry.
+        return any(value is one or (isinstance(value, str) and value == one) for one in self.words)
+
+    def _refused(self, name: str, value: Any, use: str) -> ParameterError:
+        others = " or ".join(map(repr, self.words))
+        use += f", or {others}" if others else ""
+        return ParameterError(f"{name}={value!r} is not allowed: use {use}")
 
 
 @dataclass(frozen=True)
-class OneOf:
-    """One of some values, each with what it means (or nothing, where its name says it).
+class OneOf(Allowed):
+    """One of some values.
 
     >>> OneOf({"zero": "", "mean": "the column's", None: ""}).told(str)
     "zero, mean (the column's), or None"
     """
 
     words: Mapping[Any, str]
-    reads: ClassVar[type[Any] | None] = None
 
-    def require(self, name: str, value: Any) -> None:
-        choose(name, value, self.words)
-
-    def told(self, spell: Spell) -> str:
-        return _either(_worded(self.words, spell))
+    def require(self, name: str, value: Any) -> Any:
+        if not self._is_word(value):
+            listed = ", ".join(map(repr, self.words))
+            raise ParameterError(f"{name}={value!r} is not allowed: use one of {listed}")
+        return value
 
 
 @dataclass(frozen=True)
@@ -71,14 +70,39 @@ class Switch(OneOf):
     """Yes or no."""
 
     words: Mapping[Any, str] = field(default_factory=lambda: {False: "", True: ""})
-    reads: ClassVar[type[Any] | None] = bool
+    reads = bool
 
     def told(self, spell: Spell) -> str:
         return ""
 
 
 @dataclass(frozen=True)
-class Whole:
+class Number(Allowed):
+    """A finite number, or one of some words.
+
+    >>> Number(0, above=True, words={"auto": "as large as will do"}).told(repr)
+    "a number > 0, or 'auto' (as large as will do)"
+    """
+
+    at_least: float
+    above: bool = False
+    """Whether it is to be more than ``at_least``."""
+    reads = float
+
+    def require(self, name: str, value: Any) -> Any:
+        if self._is_word(value):
+            return value
+        fits = isinstance(value, Real) and not isinstance(value, bool) and _is_double(value)
+        if not fits or value < self.at_least or (self.above and value == self.at_least):
+            raise self._refused(name, value, *self._numbers())
+        return float(value)
+
+    def _numbers(self) -> list[str]:
+        return [f"a number {'>' if self.above else '>='} {self.at_least:g}"]
+
+
+@dataclass(frozen=True)
+class Whole(Allowed):
     """A whole number, or one of some words.
 
     >>> Whole(1, words={"auto": "as many as will do"}).told(repr)
@@ -87,24 +111,26 @@ class Whole:
 
     at_least: int
     at_most: int | None = None
-    words: Mapping[Any, str] = field(default_factory=dict)
     also: Callable[[str, int], None] | None = None
     """What else is checked of the number."""
-    what: str = "a whole number"
-    reads: ClassVar[type[Any] | None] = int
+    what: ClassVar[str] = "a whole number"
+    reads = int
 
-    def require(self, name: str, value: Any) -> None:
-        if not _is_among(value, self.words):
-            least, most = self.at_least, self.at_most
-            number = whole(name, value, at_least=least, at_most=most, instead=self.words)
-            if self.also is not None:
-                self.also(name, number)
+    def require(self, name: str, value: Any) -> Any:
+        if self._is_word(value):
+            return value
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < self.at_least:
+            raise self._refused(name, value, f"a whole number >= {self.at_least}")
+        if self.at_most is not None and int(value) > self.at_most:
+            raise self._refused(name, value, f"a whole number <= {self.at_most}")
+        if self.also is not None:
+            self.also(name, int(value))
+        return int(value)
 
-    def told(self, spell: Spell) -> str:
-        limits = f">= {self.at_least}"
-        if self.at_most is not None:
-            limits = f"from {self.at_least} to {self.at_most:,}"
-        return _either([f"{self.what} {limits}", *_worded(self.words, spell)])
+    def _numbers(self) -> list[str]:
+        if self.at_most is None:
+            return [f"{self.what} >= {self.at_least}"]
+        return [f"{self.what} from {self.at_least} to {self.at_most:,}"]
 
 
 @dataclass(frozen=True)
@@ -112,113 +138,52 @@ class Even(Whole):
     """A whole number that is even, for a reason."""
 
     why: str = ""
-    what: str = "an even number"
+    what = "an even number"
 
-    def require(self, name: str, value: Any) -> None:
-        super().require(name, value)
-        even(name, value, self.why)
+    def require(self, name: str, value: Any) -> Any:
+        number = super().require(name, value)
+        if number % 2:
+            raise ParameterError(f"{name}={number} is odd, and {self.why}: use {number + 1}")
+        return number
+
+
+@dataclass(frozen=True)
+class PowerOfTwo(Whole):
+    """A power of two."""
+
+    what = "a power of two"
+
+    def require(self, name: str, value: Any) -> Any:
+        size = super().require(name, value)
+        if size & (size - 1):
+            below = 1 << (size.bit_length() - 1)
+            raise ParameterError(
+                f"{name}={size} is not allowed: use a power of two, such as {below} or {2 * below}"
+            )
+        return size
 
 
 @dataclass(frozen=True)
 class Seed(Whole):
-    """The seed of a draw. What to do without one is no advice for who gave a wrong one."""
+    """The seed of a draw. To leave it out is no advice for who gave a wrong one."""
 
-    def require(self, name: str, value: Any) -> None:
-        if value is not None:
-            whole(name, value, at_least=self.at_least)
-
-
-@dataclass(frozen=True)
-class Number:
-    """A finite number, or one of some words.
-
-    >>> Number(0, above=True).told(repr)
-    'a number > 0'
-    """
-
-    at_least: float
-    above: bool = False
-    """Whether it is to be more than ``at_least``."""
-    words: Mapping[Any, str] = field(default_factory=dict)
-    reads: ClassVar[type[Any] | None] = float
-
-    def require(self, name: str, value: Any) -> None:
-        if not _is_among(value, self.words):
-            real(name, value, at_least=self.at_least, above=self.above, instead=self.words)
-
-    def told(self, spell: Spell) -> str:
-        sign = ">" if self.above else ">="
-        return _either([f"a number {sign} {self.at_least:g}", *_worded(self.words, spell)])
+    def require(self, name: str, value: Any) -> Any:
+        return None if value is None else Whole(self.at_least).require(name, value)
 
 
 @dataclass(frozen=True)
-class By:
+class By(Allowed):
     """What a function checks; no option of the command line reads it."""
 
-    require: Callable[[str, Any], None]
+    check: Callable[[str, Any], None]
     what: str
-    words: Mapping[Any, str] = field(default_factory=dict)
-    reads: ClassVar[type[Any] | None] = None
+
+    def require(self, name: str, value: Any) -> Any:
+        self.check(name, value)
+        return value
 
     def told(self, spell: Spell) -> str:
         return self.what
-
-
-def choose(name: str, value: Any, allowed: Iterable[Any]) -> None:
-    """Raise ParameterError unless this is one of the allowed values; the error lists them."""
-    if not _is_among(value, allowed):
-        listed = ", ".join(map(repr, allowed))
-        raise ParameterError(f"{name}={value!r} is not allowed: use one of {listed}")
-
-
-def whole(
-    name: str,
-    value: Any,
-    *,
-    at_least: int,
-    at_most: int | None = None,
-    instead: Iterable[Any] = (),
-) -> int:
-    """A whole number that is not too small, nor too large; ``instead``: what else it may be."""
-    refused = f"{name}={value!r} is not allowed: use a whole number"
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
-        raise ParameterError(f"{refused} >= {at_least}{_or_else(instead)}")
-    if at_most is not None and int(value) > at_most:
-        raise ParameterError(f"{refused} <= {at_most}{_or_else(instead)}")
-    return int(value)
-
-
-def real(
-    name: str, value: Any, *, at_least: float, above: bool = False, instead: Iterable[Any] = ()
-) -> float:
-    """A finite number that is not too small; ``instead``: what else it may be."""
-    fits = isinstance(value, Real) and not isinstance(value, bool) and _is_double(value)
-    if not fits or value < at_least or (above and value == at_least):
-        sign = ">" if above else ">="
-        raise ParameterError(
-            f"{name}={value!r} is not allowed: use a number {sign} {at_least:g}{_or_else(instead)}"
-        )
-    return float(value)
-
-
-def even(name: str, value: int, why: str) -> None:
-    """Raise ParameterError unless a whole number is even."""
-    if value % 2:
-        raise ParameterError(f"{name}={value!r} is odd, and {why}: use {value + 1}")
-
-
-def power_of_two(name: str, value: int) -> None:
-    """Raise ParameterError unless a whole number from 1 is a power of two."""
-    if value & (value - 1):
-        below = 1 << (value.bit_length() - 1)
-        raise ParameterError(
-            f"{name}={value} is not allowed: use a power of two, such as {below} or {2 * below}"
-        )
-
-
-def _is_among(value: Any, allowed: Iterable[Any]) -> bool:
-    # Not by ==: 1 is no True, and an array is compared entry by entry.
-    return any(value is one or (isinstance(value, str) and value == one) for one in allowed)
 
 
 def _is_double(value: Any) -> bool:
@@ -226,16 +191,3 @@ def _is_double(value: Any) -> bool:
         return math.isfinite(value)
     except OverflowError:  # a whole number beyond them
         return False
-
-
-def _or_else(words: Iterable[Any]) -> str:
-    others = " or ".join(map(repr, words))
-    return f", or {others}" if others else ""
-
-
-def _worded(words: Mapping[Any, str], spell: Spell) -> list[str]:
-    return [spell(word) + (f" ({means})" if means else "") for word, means in words.items()]
-
-
-def _either(told: list[str]) -> str:
-    return told[0] if len(told) == 1 else f"{', '.join(told[:-1])}, or {told[-1]}"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sqlkrp.errors import ColumnError, NotFittedError, ParameterError
 from sqlkrp.maps.advice import warn_of_columns, warn_of_features
-from sqlkrp.maps.allowed import choose
+from sqlkrp.maps.allowed import OneOf
 from sqlkrp.maps.automatic import Seen, SeenColumns, Taken, gamma_of
 from sqlkrp.maps.columns import choose_columns, label_columns, match_columns
 from sqlkrp.maps.parameters import Parameters
@@ -276,7 +276,7 @@ class Transformer(Parameters):
     def set_output(self: SomeMap, *, transform: str | None = None) -> SomeMap:
         """Choose what ``transform`` returns: ``"default"`` (an array) or ``"pandas"``."""
         if transform is not None:
-            choose("transform", transform, ("default", "pandas"))
+            OneOf({"default": "", "pandas": ""}).require("transform", transform)
             # scikit-learn's own name, so that its clone() copies the setting.
             self._sklearn_output_config = {"transform": transform}
         return self

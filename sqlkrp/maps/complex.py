@@ -9,7 +9,7 @@ import numpy as np
 
 from sqlkrp import pools
 from sqlkrp.errors import ParameterError
-from sqlkrp.maps.allowed import Even, OneOf, Whole, whole
+from sqlkrp.maps.allowed import Even, OneOf, Whole
 from sqlkrp.maps.krp import BLOCK_SIZE, N_HYPERPLANES, N_TERMS, POOL, SumsOfProducts
 from sqlkrp.maps.parameters import with_parameters
 from sqlkrp.maps.polynomial import SMOOTH_DEGREE, complex_sums
@@ -68,7 +68,7 @@ class ComplexKRP(SumsOfProducts):
                     f"n_hyperplanes={self.n_hyperplanes!r} is of pool='achlioptas': leave it "
                     "'auto', as blocks have a size of their own"
                 )
-            whole("n_hyperplanes", self.n_hyperplanes, at_least=self.slots)
+            Whole(self.slots).require("n_hyperplanes", self.n_hyperplanes)
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         draw = self._hadamard if self.pool == "hadamard" else self._achlioptas

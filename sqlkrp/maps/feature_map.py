@@ -17,7 +17,7 @@ from sqlkrp.display import html_table
 from sqlkrp.errors import ParameterError
 from sqlkrp.files import write_folder, write_whole
 from sqlkrp.mapfile import Content, digest, dumps
-from sqlkrp.maps.allowed import whole
+from sqlkrp.maps.allowed import Whole
 from sqlkrp.maps.automatic import Taken
 from sqlkrp.maps.base import Transformer
 from sqlkrp.maps.columns import match_spelling
@@ -117,7 +117,7 @@ class FeatureMap(Transformer):
         if self._named_from is not None:
             selected: SomeFeatureMap = self._named_from.select(components)
             return selected.renamed(self.program.prepare.columns)
-        chosen = sorted({whole("a component", one, at_least=0) for one in components})
+        chosen = sorted({Whole(0).require("a component", one) for one in components})
         if not chosen or chosen[-1] >= count:
             wrong = chosen[-1] if chosen else "none"
             raise ParameterError(f"component {wrong} is not allowed: name some of 0 to {count - 1}")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sqlkrp import pools
-from sqlkrp.maps.allowed import OneOf, Switch, even
+from sqlkrp.maps.allowed import Even, OneOf, Switch
 from sqlkrp.maps.parameters import Parameter, with_parameters
 from sqlkrp.maps.shared import COMPONENTS, GAMMA, KERNEL, SingleMap
 from sqlkrp.maps.source import Inputs
@@ -53,7 +53,7 @@ class _Cosines(SingleMap):
 
     def check(self) -> None:
         if self.paired:
-            even("n_components", self.n_components, "paired features come in twos")
+            Even(2, why="paired features come in twos").require("n_components", self.n_components)
 
 
 @with_parameters

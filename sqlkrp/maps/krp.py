@@ -11,7 +11,7 @@ import numpy as np
 
 from sqlkrp import pools
 from sqlkrp.errors import ParameterError
-from sqlkrp.maps.allowed import OneOf, Whole, power_of_two
+from sqlkrp.maps.allowed import OneOf, PowerOfTwo, Whole
 from sqlkrp.maps.automatic import Seen, Taken
 from sqlkrp.maps.parameters import Parameter, with_parameters
 from sqlkrp.maps.polynomial import without_factors
@@ -53,7 +53,7 @@ N_HYPERPLANES = Parameter(
     metavar="P",
 )
 BLOCK_SIZE = Parameter(
-    Whole(1, also=power_of_two, what="a power of two"),
+    PowerOfTwo(1),
     "how many columns a hyperplane of a hadamard pool reads",
     metavar="M",
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sqlkrp.maps.allowed import OneOf, Whole, whole
+from sqlkrp.maps.allowed import OneOf, Whole
 from sqlkrp.maps.parameters import Parameter, with_parameters
 from sqlkrp.maps.shared import COEF0, COMPONENTS, DEGREE, GAMMA, KERNEL, SingleMap
 from sqlkrp.maps.source import Inputs
@@ -158,15 +158,15 @@ class KGRP(_LandmarkMap):
 
     _: KW_ONLY
     n_landmarks: int = Parameter(
-        Whole(2), "p, how many rows of the table are drawn", metavar="P", flag="landmarks"
+        Whole(2), "p, how many rows of the table are drawn", metavar="P"
     ).by_default(300)
     n_marked: int = Parameter(
-        Whole(1), "t, how many of the rows drawn make a direction", metavar="T", flag="marked"
+        Whole(1), "t, how many of the rows drawn make a direction", metavar="T"
     ).by_default(30)
     kernel: str = _KERNEL.by_default("polynomial")
 
     def check(self) -> None:
-        whole("n_marked", self.n_marked, at_least=1, at_most=self.n_landmarks - 1)
+        Whole(1, self.n_landmarks - 1).require("n_marked", self.n_marked)
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         points = inputs.rows(self.n_landmarks, rng)

@@ -151,10 +151,9 @@ class Parameters:
         signature = inspect.signature(cls.__init__).parameters.values()
         first = [one.name for one in signature if one.kind is one.POSITIONAL_OR_KEYWORD][1:]
         if len(given) > len(first):
-            others = [name for name in cls.parameter_names() if name not in first]
             raise UnknownParameterError(
                 f"{cls.__name__} was given {len(given)} values without a name, and takes "
-                f"{' and '.join(first)} so: name the others, such as {others[0]}=..."
+                f"{' and '.join(first)} so: name the others"
             )
 
     @classmethod
