@@ -83,7 +83,7 @@ class Result:
 
 
 def mean(values: Iterable[float], sign: str = "") -> str:
-    """With its standard deviation."""
+    """Mean and standard deviation, in one cell."""
     found = np.array(list(values))
     return f"{found.mean():{sign}.3f} ± {found.std():.3f}"
 

@@ -64,7 +64,7 @@ def by_sqlkrp(krp: sqlkrp.KRP) -> Callable[[duckdb.DuckDBPyConnection], None]:
 
 
 def by_hand(krp: sqlkrp.KRP) -> Callable[[duckdb.DuckDBPyConnection], None]:
-    """Peer (b)."""
+    """Peer (b): what ``benchmarks.peers`` does by hand."""
     return partial(peers.streamed, krp=krp, compute=peers.by_hand(krp))
 
 

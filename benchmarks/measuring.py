@@ -47,12 +47,12 @@ class Way:
 
     @property
     def median(self) -> float:
-        """Of the repeats."""
+        """The median of the repeats' seconds."""
         return statistics.median(self.seconds)
 
     @property
     def spread(self) -> str:
-        """The fastest and the slowest."""
+        """The seconds of the fastest and of the slowest repeat."""
         return f"{min(self.seconds):.2f} – {max(self.seconds):.2f}"
 
 
@@ -85,18 +85,22 @@ def versions(*others: str) -> str:
     """What was measured, and on what; ``others`` are more packages."""
     packages = ("duckdb", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", *others)
     found = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in packages)
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
-    ).stdout.strip()
-    changed = subprocess.run(
-        ["git", "status", "--porcelain", "--untracked-files=no"],
-        capture_output=True, text=True, check=False,
-    ).stdout.strip()  # fmt: skip
-    commit += " with changes" if changed else ""
+    commit = git("rev-parse", "--short", "HEAD")
+    # Reports of other runs change nothing that is measured.
+    others_than_reports = ["--", ":(top)", ":(top,exclude)benchmarks/results"]
+    if git("status", "--porcelain", "--untracked-files=no", *others_than_reports):
+        commit += " with changes"
     return (
         f"sqlkrp at {commit or 'no commit'}, Python {platform.python_version()}, {found}; "
         f"{os.cpu_count()} cores."
     )
+
+
+def git(*command: str) -> str:
+    """What git says of this clone; nothing if it is none."""
+    where = ["git", "-C", str(Path(__file__).parent)]
+    done = subprocess.run([*where, *command], capture_output=True, text=True, check=False)
+    return done.stdout.strip()
 
 
 def in_its_own_process(module: str, *arguments: str) -> dict[str, Any]:

@@ -143,7 +143,7 @@ def squares(points: np.ndarray) -> np.ndarray:
 
 
 def accuracy(a: np.ndarray, b: np.ndarray, classes: np.ndarray, train: np.ndarray) -> float:
-    """Of a ridge classifier trained on ``a`` and evaluated on ``b``."""
+    """The accuracy of a ridge classifier trained on ``a`` and evaluated on ``b``."""
     size = np.sqrt((a**2).sum(axis=1).mean())
     cut, wanted = 4 * len(a) // 5, classes[train]
 
@@ -237,7 +237,7 @@ def pooled(
 def ridge_accuracy(
     one: sqlkrp.FeatureMap, connection: duckdb.DuckDBPyConnection, labels: list[np.ndarray]
 ) -> float:
-    """Of ridge regression on the classes; several members vote."""
+    """The accuracy of ridge regression on the classes; several members vote."""
     one.fit(connection.table("train").df(), exclude=["label"])
     train, test = (features(one, part, connection) for part in ("train", "test"))
     members = getattr(one, "n_members", 1)
@@ -262,7 +262,7 @@ def ridge(train: np.ndarray, wanted: np.ndarray, test: np.ndarray, penalty: floa
 
 
 def best_penalty(train: np.ndarray, wanted: np.ndarray) -> float:
-    """The one that predicts the last fifth of the rows best from the others."""
+    """The penalty that predicts the last fifth of the rows best from the others."""
     cut = 4 * len(train) // 5
 
     def error(penalty: float) -> float:

@@ -84,7 +84,7 @@ class Unpivot:
     """One entry, of its {place} from 0 and its {value}; of {source} too in a union."""
     separator: str = ", "
     at_most: int | None = None
-    """More entries than these go into so many queries, united."""
+    """Entries of one query; more go into several, united."""
 
 
 #: Where nothing is better: one SELECT an input.
