@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import http.server
 import importlib
+import re
 import struct
 import sys
 import threading
@@ -13,8 +14,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
+ROOT = Path(__file__).parents[1]
 # At the end, so that the package that is installed is the one that is tested.
-sys.path.append(str(Path(__file__).parents[1]))
+sys.path.append(str(ROOT))
 fetching = importlib.import_module("benchmarks.fetch")
 public_data = importlib.import_module("benchmarks.public_data")
 
@@ -87,3 +89,21 @@ def test_what_is_there_is_not_written_over(server, tmp_path):
     with pytest.raises(fetching.FetchError, match="is there already and holds something else"):
         fetching.fetch(people(server[1]), tmp_path)
     assert mine.read_bytes() == before
+
+
+# --- the handbook's figures -----------------------------------------------------------------------
+
+MEASURED = (ROOT / "docs" / "measured.md").read_text()
+
+
+def test_tables_of_a_section_stand_in_the_results_file_that_it_names():
+    named = 0
+    for section in re.split(r"^## ", MEASURED, flags=re.MULTILINE)[1:]:
+        for file in set(re.findall(r"\(\.\./(benchmarks/results/\w+\.md)\)", section)):
+            results = (ROOT / file).read_text()
+            shown = set(re.findall(r"^\|.*$", section, re.MULTILINE))
+            assert shown <= set(results.splitlines()), (file, shown - set(results.splitlines()))
+            commit = re.search(r"sqlkrp at (\w+)", results)[1]
+            assert f"Commit {commit}" in section, file
+            named += 1
+    assert named >= 4
