@@ -33,7 +33,8 @@ def options_of_map(kind: str) -> dict[str, Parameter]:
 def _options_of_maps() -> dict[str, Parameter]:
     found = options_of_map(MAP)
     for kind in MAPS:
-        found = {**found, **options_of_map(kind), **found}
+        for option, one in options_of_map(kind).items():
+            found.setdefault(option, one)
     return found
 
 
