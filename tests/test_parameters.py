@@ -117,6 +117,25 @@ def test_every_map_has_the_constructor_of_its_declarations(one):
     assert one(**values).get_params(deep=False) == values  # kept as they are: not copied, not read
 
 
+def test_a_map_equals_itself_alone():
+    # As scikit-learn's estimators: equal parameters do not make two maps one.
+    one, other = sqlkrp.KRP(2, 3), sqlkrp.KRP(2, 3)
+    assert one != other
+    assert len({one, other}) == 2
+
+
+@pytest.mark.parametrize("one", [sqlkrp.ComplexKRP(22, 4), sqlkrp.TensorSketch(22, 4)])
+def test_a_degree_of_complex_products_has_small_factors(one):
+    # 22 = 2 * 11, and a product of 11 complex numbers has 2^11 terms.
+    with pytest.raises(ParameterError, match=r"^degree=22 is not allowed: a product of 11 complex"):
+        one.fit(["a", "b"])
+
+
+def test_help_without_a_map_is_that_of_the_default_map():
+    first = {one.option: one for one in sqlkrp.KRP.declared.values() if one.flag is not None}
+    assert list(MAP_OPTIONS.items())[: len(first)] == list(first.items())
+
+
 @every_map
 def test_every_map_is_cloned_with_its_parameters(one):
     copied = clone(made(one, random_state=7))
