@@ -12,8 +12,9 @@ from sqlkrp.maps.fourier import SORF, RandomFourier
 from sqlkrp.maps.krp import KRP
 from sqlkrp.maps.landmarks import KGRP, Nystroem
 from sqlkrp.maps.linear import PCA, RandomProjection
-from sqlkrp.maps.polynomial import PRP, ExplicitRP, RandomMaclaurin, TensorSketch
+from sqlkrp.maps.polynomial import PRP, ExplicitRP, RandomMaclaurin
 from sqlkrp.maps.rank_one import RankOneProjection
+from sqlkrp.maps.sketch import TensorSketch
 from sqlkrp.maps.spherical import SphericalRandomFeatures
 
 # What is public of sqlkrp, too.

@@ -10,9 +10,9 @@ import numpy as np
 from sqlkrp import pools
 from sqlkrp.errors import ParameterError
 from sqlkrp.maps.allowed import Even, OneOf, Whole
+from sqlkrp.maps.complex_products import SMOOTH_DEGREE, complex_sums
 from sqlkrp.maps.krp import BLOCK_SIZE, N_HYPERPLANES, N_TERMS, POOL, SumsOfProducts
 from sqlkrp.maps.parameters import with_parameters
-from sqlkrp.maps.polynomial import SMOOTH_DEGREE, complex_sums
 from sqlkrp.maps.shared import COMPONENTS, MOST_FEATURES
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import Array, Butterflies, Linear, Stage

@@ -13,8 +13,8 @@ from sqlkrp import pools
 from sqlkrp.errors import ParameterError
 from sqlkrp.maps.allowed import OneOf, PowerOfTwo, Whole
 from sqlkrp.maps.automatic import Seen, Taken
+from sqlkrp.maps.complex_products import without_factors
 from sqlkrp.maps.parameters import Parameter, with_parameters
-from sqlkrp.maps.polynomial import without_factors
 from sqlkrp.maps.shared import LARGEST, SPARSITY, PolynomialMap
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import Butterflies, Linear, Stage, SumOfProducts

@@ -1,9 +1,9 @@
-"""Other features of dot-product kernels: monomials, squares, Maclaurin series, count sketches."""
+"""Other features of dot-product kernels: monomials, squares, Maclaurin series."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, replace
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -23,22 +23,9 @@ from sqlkrp.maps.shared import (
     SingleMap,
 )
 from sqlkrp.maps.source import Inputs
-from sqlkrp.stages import (
-    Array,
-    Linear,
-    Stage,
-    SumOfProducts,
-)
+from sqlkrp.stages import Array, Linear, Stage, SumOfProducts
 
-__all__ = [
-    "PRP",
-    "SMOOTH_DEGREE",
-    "ExplicitRP",
-    "RandomMaclaurin",
-    "TensorSketch",
-    "complex_sums",
-    "without_factors",
-]
+__all__ = ["PRP", "ExplicitRP", "RandomMaclaurin"]
 
 # Monomials of the explicit map: each is a column on the way.
 _MOST_MONOMIALS = 20_000
@@ -211,200 +198,3 @@ def _exponential(one: RandomMaclaurin) -> Array:
 
 #: The coefficients of each kernel's series.
 _SERIES = {"polynomial": _polynomial, "exponential": _exponential}
-
-
-def complex_sums(places: Array, term_signs: Array, n_inputs: int) -> list[Stage]:
-    """Stages from places (component, term, factor, part) to sums over terms of complex products.
-
-    Part 0 of a complex number is the real and 1 the imaginary one; outputs are (component, part).
-    Products of many factors are made of products of fewer, which take fewer multiplications.
-    """
-    stages: list[Stage] = []
-    components, terms, g, _ = places.shape
-    while (p := _smallest_prime(g)) < g:
-        factors, signs = _complex_terms(places.reshape(-1, p, 2))
-        count = len(factors)
-        stages.append(SumOfProducts(n_inputs, *_flat(2 * count, factors, signs)))
-        g, n_inputs = g // p, 2 * count
-        places = np.arange(n_inputs).reshape(components, terms, g, 2)
-    factors, signs = _complex_terms(places.reshape(-1, p, 2))
-    signs = signs.reshape(components, terms, *signs.shape[1:]) * term_signs[:, :, None, None]
-    factors = factors.reshape(components, terms, *factors.shape[1:])
-    # (component, term, part, product) to (component, part, term, product)
-    merged = factors.transpose(0, 2, 1, 3, 4), signs.transpose(0, 2, 1, 3)
-    stages.append(SumOfProducts(n_inputs, *_flat(2 * components, *merged)))
-    return stages
-
-
-def without_factors(degree: int, largest: int) -> int:
-    """What is left of a degree that is divided by all its prime factors up to the largest."""
-    for factor in range(2, largest + 1):
-        while degree % factor == 0:
-            degree //= factor
-    return degree
-
-
-def require_factors(name: str, degree: int) -> None:
-    """Raise ParameterError if products of so many complex numbers are made of too many terms."""
-    left = without_factors(degree, 7)
-    if left > 1:
-        raise ParameterError(
-            f"{name}={degree} is not allowed: a product of {left} complex numbers has too many "
-            "terms; use a degree whose prime factors are 2, 3, 5 and 7, or KRP"
-        )
-
-
-SMOOTH_DEGREE = replace(
-    DEGREE,
-    check=Whole(1, also=require_factors),
-    meaning=f"{DEGREE.meaning}, without prime factors over 7",
-)
-
-
-def _smallest_prime(n: int) -> int:
-    return next((p for p in range(2, n + 1) if not n % p), 1)
-
-
-def _flat(n_outputs: int, factors: Array, signs: Array) -> tuple[Array, Array]:
-    degree = factors.shape[-1]
-    return (
-        factors.reshape(n_outputs, -1, degree).astype("i4"),
-        signs.reshape(n_outputs, -1).astype("i1"),
-    )
-
-
-def _complex_terms(places: Array) -> tuple[Array, Array]:
-    """Products of complex numbers at (product, factor, part), as (product, part, term, factor).
-
-    A choice of the real or the imaginary part of each factor makes a real term where an even
-    number is imaginary, and an imaginary one else; with the sign of i to that power.
-    """
-    n_factors = places.shape[1]
-    choices = np.stack(list(np.indices((2,) * n_factors)), axis=-1).reshape(-1, n_factors)
-    imaginary = choices.sum(axis=1)
-    by_part = [choices[imaginary % 2 == part] for part in (0, 1)]
-    factors = np.stack(
-        [np.stack([places[:, j, one[:, j]] for j in range(n_factors)], axis=-1) for one in by_part],
-        axis=1,
-    )
-    signs = np.stack([np.where(one.sum(axis=1) // 2 % 2, -1, 1) for one in by_part])
-    return factors, np.broadcast_to(signs, (len(places), *signs.shape))
-
-
-@with_parameters
-class TensorSketch(PolynomialMap):
-    r"""Count sketches of the columns, convolved: features of the polynomial kernel.
-
-    Each of g sketches adds every column, with a sign, to one of k buckets; their circular
-    convolution f has E <f(x), f(y)> = (gamma <x, y> + coef0)^g.
-
-    ``domain="fourier"`` (the default) leaves out the inverse transform: inner products are the
-    same in the frequency domain (Parseval), where features are products of g projections on
-    roots of unity. ``domain="bucket"`` transforms back, and equals scikit-learn's
-    ``PolynomialCountSketch`` with the same hashes and signs.
-
-    Choose it to compare with scikit-learn. For the same number of features :class:`KRP` with a
-    Hadamard pool varies less up to degree 6 or so, :class:`ComplexKRP` at higher ones as well, and
-    both cost less in a database, as this multiplies.
-
-    Reference: N. Pham, R. Pagh, "Fast and scalable polynomial kernels via explicit feature maps",
-    KDD 2013.
-    """
-
-    prefix = "ts"
-    headline = ("degree", "n_components")
-
-    degree: int = SMOOTH_DEGREE.by_default(2)
-    n_components: int = COMPONENTS.by_default(
-        100, meaning=f"{COMPONENTS.meaning}, and buckets of a sketch"
-    )
-    _: KW_ONLY
-    domain: str = Parameter(
-        OneOf(
-            {
-                "fourier": "as products of sums",
-                "bucket": "as scikit-learn's PolynomialCountSketch gives them",
-            }
-        ),
-        "where sketches are convolved",
-    ).by_default("fourier")
-
-    def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
-        shape = self.degree, inputs.count
-        buckets = rng.integers(0, self.n_components, size=shape)
-        return self.stages(buckets, pools.draw_signs(rng, shape))
-
-    def stages(self, buckets: Array, signs: Array) -> list[Stage]:
-        """The stages for these hashes and signs, both (sketch, column)."""
-        k, g = self.n_components, self.degree
-        scale = self.gamma ** (g / 2)
-        if self.domain == "fourier":
-            return [*self._spectrum(buckets, signs), *self._real_features(scale)]
-        sums = _bucket_sums(buckets, signs, k)
-        if g == 1:
-            return [sums, Linear.scaled(k, scale)]
-        return [sums, *self._transform(), *self._back(), Linear.scaled(k, scale)]
-
-    @property
-    def _frequencies(self) -> Array:
-        return np.arange(self.n_components // 2 + 1)
-
-    @property
-    def _alone(self) -> Array:
-        """Which frequencies are there once: the others stand for their conjugate as well."""
-        once: Array = (self._frequencies == 0) | (2 * self._frequencies == self.n_components)
-        return once
-
-    def _waves(self, positions: Array) -> Array:
-        """(frequency, part, position): cosines and minus sines, of the transform of buckets."""
-        k = self.n_components
-        turns = np.outer(self._frequencies, positions) % k * (2 * math.pi / k)
-        return np.stack([np.cos(turns), -np.sin(turns)], axis=1)
-
-    def _spectrum(self, buckets: Array, signs: Array) -> list[Stage]:
-        """Columns to the products of all sketches' transforms, at half of the frequencies."""
-        waves = [self._waves(hashes) * sign for hashes, sign in zip(buckets, signs, strict=True)]
-        # (frequency, sketch, part, column)
-        weights = np.stack(waves, axis=1).reshape(-1, buckets.shape[1])
-        return [Linear.dense(weights), *self._product()]
-
-    def _product(self) -> list[Stage]:
-        """The transforms of all sketches, multiplied at each frequency."""
-        shape = len(self._frequencies), 1, self.degree, 2
-        places = np.arange(math.prod(shape)).reshape(shape)
-        return complex_sums(places, np.ones((len(places), 1)), places.size)
-
-    def _real_features(self, scale: float) -> list[Stage]:
-        """Real and imaginary parts, each weighed by how often its frequency is there."""
-        k = self.n_components
-        alone = self._alone
-        part = np.stack([np.where(alone, 1, 2), np.where(alone, 0, 2)], axis=1).ravel() / k
-        places = np.flatnonzero(part)
-        weights = scale * np.sqrt(part[places])
-        return [Linear.picked(2 * len(alone), places, weights)]
-
-    def _transform(self) -> list[Stage]:
-        """Bucket sums of all sketches to the products of their transforms."""
-        k, g = self.n_components, self.degree
-        waves = self._waves(np.arange(k))
-        weights = np.zeros((len(self._frequencies), g, 2, g, k))
-        for sketch in range(g):
-            weights[:, sketch, :, sketch] = waves
-        return [Linear.dense(weights.reshape(-1, g * k)), *self._product()]
-
-    def _back(self) -> list[Stage]:
-        """Half of the frequencies to the buckets of the convolution."""
-        k = self.n_components
-        times = np.where(self._alone, 1, 2)[:, None, None] / k
-        waves = self._waves(np.arange(k)) * times
-        return [Linear.dense(waves.transpose(2, 0, 1).reshape(k, -1))]
-
-
-def _bucket_sums(buckets: Array, signs: Array, k: int) -> Linear:
-    """The count sketches: bucket b of sketch j is output j * k + b."""
-    g, d = buckets.shape
-    bucket = (buckets + k * np.arange(g)[:, None]).ravel()
-    column = np.tile(np.arange(d), g)
-    order = np.lexsort([column, bucket])
-    index = bucket[order].astype("i4"), column[order].astype("i4")
-    return Linear.signed(d, g * k, (*index, signs.ravel()[order].astype("i1")))
