@@ -18,7 +18,8 @@ from typing import Any, NoReturn
 
 from sqlkrp import report
 from sqlkrp.arguments import Command, options_of, parser
-from sqlkrp.engines import Database, connect, is_database, is_there, without_password
+from sqlkrp.engines import Database, connect, is_database, require_there
+from sqlkrp.engines.sources import TableSource
 from sqlkrp.errors import FitWarning, ParameterError, SqlkrpError, visible
 from sqlkrp.files import require_free, require_other_file
 from sqlkrp.keeping import another_map_beside, kept_map, require_map_or_nothing, used_again
@@ -37,21 +38,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, _stop)
     speaker = _Speaker()
     warnings.showwarning = speaker.warn
-    to_stdout = False
     try:
         if sys.stdout is None:
             raise ParameterError("standard output is closed: redirect it to /dev/null")
         given = parser(COMMANDS).parse_args(arguments)
         speaker.options = options_of(given.parsed_by)
-        to_stdout = getattr(given, "to", None) == "-"
         code: int = given.run(given)
         sys.stdout.flush()
         if not given.quiet:
             speaker.advise()
         return code
     except SqlkrpError as bad:
-        if to_stdout and "Broken pipe" in str(bad):
-            return _reader_went_away()
         speaker.say(str(bad))
         return 2
     except BrokenPipeError:
@@ -116,12 +113,12 @@ def _featurize(given: argparse.Namespace) -> int:
     _require_new([given.to] if not to_stdout else [], given.replace)
     map_path = _require_map(given, to_stdout)
     with _open(given, given.source) as database:
-        table = _table(given, given.source)
-        fitted, saving = _map_to_use(given, database, table, map_path)
+        source = database.source(_table(given, given.source), long=given.long)
+        fitted, saving = _map_to_use(given, source, map_path)
         with saving:
             run = database.export(
                 fitted,
-                table,
+                source,
                 given.to,
                 replace=given.replace,
                 **_options_there(given),
@@ -172,12 +169,12 @@ def _require_map(given: argparse.Namespace, to_stdout: bool) -> str | None:
 
 
 def _map_to_use(
-    given: argparse.Namespace, database: Database, table: Any, path: str | None
+    given: argparse.Namespace, source: TableSource, path: str | None
 ) -> tuple[FeatureMap, AbstractContextManager[None]]:
     """The map of a run, and a block at whose end it is saved, if it is new."""
     if given.use:
         return load(given.use), nullcontext()
-    fitted = _draw_map(given, database, table)
+    fitted = _fit(given, source)
     if path is None:
         return fitted, nullcontext()
     kept = None
@@ -217,7 +214,7 @@ def _draw(given: argparse.Namespace) -> int:
         fitted = _fit(given, given.columns)
     else:
         with _open(given, given.source) as database:
-            fitted = _draw_map(given, database, _table(given, given.source))
+            fitted = _fit(given, database.source(_table(given, given.source), long=given.long))
     kept = None if given.replace_map else kept_map(Path(given.out), fitted)
     if kept is None:
         _tell_of_others(given, given.out, fitted)
@@ -343,10 +340,6 @@ def _load(given: argparse.Namespace) -> FeatureMap:
     return fitted.select(given.components_only)
 
 
-def _draw_map(given: argparse.Namespace, database: Database, table: Any) -> FeatureMap:
-    return _fit(given, database.source(table, long=given.long))
-
-
 def _fit(given: argparse.Namespace, source: Any) -> FeatureMap:
     fitted = _new_map(given)
     return fitted.fit(
@@ -379,11 +372,8 @@ def _new_map(given: argparse.Namespace) -> FeatureMap:
 
 def _open(given: argparse.Namespace, source: str | None, *, write: bool = False) -> Database:
     path = _database_path(given, source)
-    if path is not None and not is_there(path):
-        raise ParameterError(
-            f"there is no database {without_password(path)!r}: give the path of a DuckDB or SQLite "
-            "file, or a URL postgresql://..."
-        )
+    if path is not None:
+        require_there(path)
     database = connect(
         path,
         read_only=not write,

@@ -7,18 +7,22 @@ A process that is killed leaves its temporary behind. Its name says whose it was
 from __future__ import annotations
 
 import contextlib
+import csv
 import glob
 import hashlib
+import io
 import itertools
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from sqlkrp.errors import ParameterError, TargetExistsError
 
 __all__ = [
+    "csv_text",
     "own_number",
     "remove_dead",
     "require_free",
@@ -158,3 +162,13 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
+
+
+def csv_text(rows: Sequence[Sequence[Any]], end: str = "\n") -> str:
+    """Rows as CSV."""
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator=end).writerows(rows)
+    if end == "\n" and "\r" in text.getvalue():
+        # Python (3.11) quotes only what ends its own lines, and readers end lines at these, too.
+        return "".join(csv_text([row], "\r\n").removesuffix("\r\n") + "\n" for row in rows)
+    return text.getvalue()

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from sqlkrp.engines.database import Database
-from sqlkrp.errors import ParameterError
+from sqlkrp.errors import ParameterError, UnknownParameterError
+from sqlkrp.spelling import near_matches
 
-__all__ = ["Database", "connect", "is_database", "is_there", "without_password"]
+__all__ = ["Database", "connect", "is_database", "is_there", "require_there"]
 
 
 @dataclass(frozen=True)
@@ -29,78 +31,122 @@ class _Engine:
     suffixes: tuple[str, ...] = ()
     magic: tuple[int, bytes] | None = None
     """Where in its files there are which bytes."""
+    settings: tuple[str, ...] = ()
+    """What :func:`connect` hands to it by these names."""
 
     def knows(self, beginning: bytes) -> bool:
         """Whether a file that begins so is one of this engine's."""
         return self.magic is not None and beginning[self.magic[0] :].startswith(self.magic[1])
 
 
-_DUCKDB = _Engine(
-    "duckdb",
-    "DuckDB",
-    ("duckdb", "_duckdb"),
-    suffixes=(".duckdb", ".ddb", ".db"),
-    magic=(8, b"DUCK"),
+#: Every engine; the first is that of a database in memory, and of files that nobody knows.
+_ENGINES = (
+    _Engine(
+        "duckdb",
+        "DuckDB",
+        drivers=("duckdb", "_duckdb"),
+        suffixes=(".duckdb", ".ddb", ".db"),
+        magic=(8, b"DUCK"),
+        settings=("memory_limit", "threads"),
+    ),
+    _Engine(
+        "sqlite",
+        "SQLite",
+        drivers=("sqlite3",),
+        suffixes=(".sqlite", ".sqlite3"),
+        magic=(0, b"SQLite format 3\0"),
+    ),
+    _Engine(
+        "postgres",
+        "Postgres",
+        drivers=("psycopg",),
+        extra="postgres",
+        schemes=("postgresql://", "postgres://"),
+    ),
 )
-_SQLITE = _Engine(
-    "sqlite",
-    "SQLite",
-    ("sqlite3",),
-    suffixes=(".sqlite", ".sqlite3"),
-    magic=(0, b"SQLite format 3\0"),
-)
-_POSTGRES = _Engine(
-    "postgres",
-    "Postgres",
-    ("psycopg",),
-    extra="postgres",
-    schemes=("postgresql://", "postgres://"),
-)
-_ENGINES = (_DUCKDB, _SQLITE, _POSTGRES)
 # What DuckDB calls a database that is no file; a name may follow.
 _IN_MEMORY = ":memory:"
 
 
 def connect(
-    target: Any = None,
-    *,
-    create: bool = False,
-    read_only: bool = False,
-    memory_limit: str | None = None,
-    threads: int | None = None,
+    target: Any = None, *, create: bool = False, read_only: bool = False, **settings: Any
 ) -> Database:
     """Connect to a database, or wrap an open connection (which is left as it was).
 
     ``target`` is the path of a DuckDB or SQLite file, a URL ``postgresql://...``, None for an
     empty DuckDB database in memory, or an open connection of one of these (duckdb, sqlite3,
     psycopg). A path that is not there is an error, or with ``create=True`` a new database.
-    Nothing is created in it until :meth:`Database.create` is called. ``memory_limit`` and
-    ``threads`` are DuckDB's. (Two things are not put back: a sqlite3 connection's progress
-    handler, and what a DuckDB connection had pending.)
+    Nothing is created in it until :meth:`Database.create` is called. ``settings`` are the engine's
+    own: DuckDB has ``memory_limit`` and ``threads``. (Two things are not put back: a sqlite3
+    connection's progress handler, and what a DuckDB connection had pending.)
     """
+    settings = {name: value for name, value in settings.items() if value is not None}
+    _require_known(settings)
     if target is None or isinstance(target, (str, os.PathLike)):
-        session = _session_class(_engine_of(target))
-        if target is not None and not create and not is_there(os.fspath(target)):
-            raise ParameterError(
-                f"there is no database {without_password(os.fspath(target))!r}: give the path of a "
-                "DuckDB or SQLite file, a URL postgresql://..., or create=True for a new one"
-            )
-        return Database(
-            session.open(target, read_only=read_only, memory_limit=memory_limit, threads=threads)
-        )
+        engine = _engine_of(target)
+        _require_settings(engine, settings)
+        session = _session_class(engine)
+        if target is not None and not create:
+            require_there(os.fspath(target), ", or create=True for a new one")
+        return Database(session.open(target, read_only=read_only, **settings))
     packages = {base.__module__.partition(".")[0] for base in type(target).__mro__}
     for engine in _ENGINES:
         if packages & set(engine.drivers) and _session_class(engine).is_connection(target):
-            if read_only or memory_limit or threads:
+            if read_only or settings:
                 raise ParameterError(
-                    "read_only, memory_limit and threads cannot be set on an open connection: "
+                    f"{_listed(['read_only', *_owners()])} cannot be set on an open connection: "
                     "set them where you opened it"
                 )
             return Database(_session_class(engine)(target))
     raise ParameterError(
-        f"cannot connect to {type(target).__name__}: give the path of a DuckDB or SQLite file, a "
-        "URL postgresql://..., an open connection, or nothing for a database in memory"
+        f"cannot connect to {type(target).__name__}: give {_known_targets()}, an open connection, "
+        "or nothing for a database in memory"
     )
+
+
+def require_there(target: str, instead: str = "") -> None:
+    """Raise ParameterError if there is no such database; ``instead`` is what else may be done."""
+    if not is_there(target):
+        raise ParameterError(
+            f"there is no database {without_password(target)!r}: give {_known_targets()}{instead}"
+        )
+
+
+def _known_targets() -> str:
+    """What names a database, in words."""
+    files = " or ".join(engine.session for engine in _ENGINES if engine.suffixes)
+    urls = " or ".join(f"{engine.schemes[0]}..." for engine in _ENGINES if engine.schemes)
+    return f"the path of a {files} file, a URL {urls}"
+
+
+def _owners() -> dict[str, list[str]]:
+    """The engines that take a setting, by its name."""
+    names = dict.fromkeys(name for engine in _ENGINES for name in engine.settings)
+    return {name: [one.session for one in _ENGINES if name in one.settings] for name in names}
+
+
+def _require_known(settings: Iterable[str]) -> None:
+    known = ["create", "read_only", *_owners()]
+    for name in settings:
+        if name not in known:
+            raise UnknownParameterError(f"connect has no {name!r}{near_matches(name, known)}")
+
+
+def _require_settings(engine: _Engine, settings: Iterable[str]) -> None:
+    wrong = [name for name in settings if name not in engine.settings]
+    if wrong:
+        # With all that are whose the first one is.
+        whose = _owners()[wrong[0]]
+        names = [name for name, owners in _owners().items() if owners == whose]
+        none = "neither" if len(names) == 2 else "none of them"
+        raise ParameterError(
+            f"{_listed(names)} are {_listed(whose)}'s: {engine.session} has {none}"
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def is_database(target: str) -> bool:
@@ -129,21 +175,22 @@ def _is_url(target: str) -> bool:
 
 def _engine_of(target: str | os.PathLike[str] | None) -> _Engine:
     if target is None:
-        return _DUCKDB
+        return _ENGINES[0]
     name = os.fspath(target)
     beginning = _beginning(name)
     for engine in _ENGINES:
         if name.lower().startswith(engine.schemes or "\0") or engine.knows(beginning):
             return engine
     if not beginning and re.match(r"\s*(host|hostaddr|port|dbname|user|service)\s*=", name):
-        raise ParameterError("connect to a server by a URL: postgresql://user@host/dbname")
+        (scheme, *_), *_ = (engine.schemes for engine in _ENGINES if engine.schemes)
+        raise ParameterError(f"connect to a server by a URL: {scheme}user@host/dbname")
     if "://" in name:
         schemes = ", ".join(scheme for engine in _ENGINES for scheme in engine.schemes)
         raise ParameterError(
             f"no engine here is reached by {name.partition('://')[0]}://: use {schemes} or a file"
         )
     fresh = (one for one in _ENGINES if not beginning and name.lower().endswith(one.suffixes))
-    return next(fresh, _DUCKDB)
+    return next(fresh, _ENGINES[0])
 
 
 def _beginning(name: str) -> bytes:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sqlkrp.engines.inputs import Input, finite_value
+from sqlkrp.engines.inputs import Input
 from sqlkrp.engines.session import Session
 from sqlkrp.errors import ColumnError, MissingValueError, RangeWarning
 from sqlkrp.maps.columns import match_columns
@@ -20,47 +20,47 @@ from sqlkrp.stages import Prepare, Program, missing_message
 __all__ = ["check_columns", "check_values"]
 
 
-def check_columns(session: Session, prepare: Prepare, data: Input, keep: Sequence[str]) -> None:
+def check_columns(prepare: Prepare, data: Input, keep: Sequence[str]) -> None:
     """Raise ColumnError unless the source has the map's columns, as numbers, and those to keep."""
     if data.long is not None:
         match_columns(keep, data.key_types or {}, where="the table of rows")
-        _require_numbers(session, [data.long.value], data)
+        _require_numbers([data.long.value], data)
     else:
         match_columns([*prepare.columns, *keep], data.types, where=data.name)
-        _require_numbers(session, prepare.columns, data)
+        _require_numbers(prepare.columns, data)
 
 
-def check_values(session: Session, program: Program, data: Input) -> None:
-    """Read the source once for what the statement must not meet."""
+def check_values(session: Session, program: Program, data: Input) -> int | None:
+    """Read the source once for what the statement must not meet; how many rows it has, if seen."""
     prepare = program.prepare
     if data.long is not None:
         _require_single_entries(session, data.long, data)
         _require_known_features(session, prepare, data.long, data)
-    if prepare.nulls == "error" or session.dialect.overflow_is_error:
-        complete, largest = _look(session, prepare, data)
-        _warn_of_range(session, program, largest)
-        if complete:
-            return
-    if prepare.nulls == "error":
+    if prepare.nulls != "error" and not session.dialect.overflow_is_error:
+        return None
+    rows, complete, largest = _look(session, prepare, data)
+    _warn_of_range(session, program, largest)
+    if prepare.nulls == "error" and complete < rows:
         count = _missing if data.long is None else _missing_entries
         missing = count(session, prepare, data)
         if any(missing.values()):
             raise MissingValueError(missing_message(missing))
+    return rows
 
 
-def _require_numbers(session: Session, columns: Sequence[str], data: Input) -> None:
+def _require_numbers(columns: Sequence[str], data: Input) -> None:
     for name in columns:
-        if session.kind(data.types[name]) not in NUMERIC:
+        if data.kinds[name] not in NUMERIC:
             raise ColumnError(
                 f"column {name!r} of {data.name} is of type {data.types[name]}, and the map "
                 "was drawn for a number there: cast it in a view"
             )
 
 
-def _look(session: Session, prepare: Prepare, data: Input) -> tuple[bool, float | None]:
-    """Whether no row misses a value, and where it matters the largest absolute value."""
+def _look(session: Session, prepare: Prepare, data: Input) -> tuple[int, int, float | None]:
+    """The rows, those without a missing value, and where it matters the largest absolute value."""
     columns = prepare.columns if data.long is None else (data.long.value,)
-    pairs = [finite_value(session, data, name, prepare.dtype) for name in columns]
+    pairs = [data.finite_value(session.dialect, name, prepare.dtype) for name in columns]
     tests = balanced([test for _, test in pairs], " AND ")
     # One count in all is quick; where it finds something, each column is counted.
     calls = ["COUNT(*)", f"COUNT(CASE WHEN {tests} THEN 1 END)"]
@@ -70,7 +70,7 @@ def _look(session: Session, prepare: Prepare, data: Input) -> tuple[bool, float 
     ((total, whole, *largest),) = session.rows(
         f"SELECT {', '.join(calls)} FROM {data.relation}", "counting missing values"
     )
-    return total == whole, next(iter(largest), None)
+    return total, whole, next(iter(largest), None)
 
 
 def _warn_of_range(session: Session, program: Program, largest: float | None) -> None:
@@ -96,7 +96,7 @@ def _warn_of_range(session: Session, program: Program, largest: float | None) ->
 
 
 def _missing(session: Session, prepare: Prepare, data: Input) -> dict[str, int]:
-    tests = [finite_value(session, data, name, prepare.dtype)[1] for name in prepare.columns]
+    tests = [data.finite_value(session.dialect, name, prepare.dtype)[1] for name in prepare.columns]
     limit = session.dialect.limits.select_columns or len(tests) + 1
     missing: list[int] = []
     for first in range(0, len(tests), limit - 1):
@@ -112,7 +112,7 @@ def _missing(session: Session, prepare: Prepare, data: Input) -> dict[str, int]:
 def _missing_entries(session: Session, prepare: Prepare, data: Input) -> dict[str, int]:
     assert data.long is not None
     dialect = session.dialect
-    _, finite = finite_value(session, data, data.long.value, prepare.dtype)
+    _, finite = data.finite_value(dialect, data.long.value, prepare.dtype)
     name = dialect.cast.format(value=quote(data.long.feature, dialect), type=dialect.text_type)
     counted = dict(
         session.rows(

@@ -1,7 +1,8 @@
 """What a user does with a map in a database; the same for every engine.
 
 A run has one path: look at the source, check it against the map, write the statement, load its
-side tables, run it, drop the side tables. Creating is one transaction; exporting writes one file.
+side tables, run it, drop the side tables. Creating is one transaction, where the engine has such;
+exporting writes one file.
 """
 
 from __future__ import annotations
@@ -15,19 +16,18 @@ from typing import Any
 
 from sqlkrp.display import Shown
 from sqlkrp.engines.checks import check_columns, check_values
-from sqlkrp.engines.inputs import Input, TableSource, read_input
-from sqlkrp.engines.samples import computed_in_place, sampled
-from sqlkrp.engines.session import Session, TableOrFile
-from sqlkrp.errors import LimitError, ParameterError, TargetExistsError
+from sqlkrp.engines.inputs import Input, look_at
+from sqlkrp.engines.samples import computed_of_sample
+from sqlkrp.engines.session import Found, Session, TableOrFile, Target
+from sqlkrp.engines.sources import TableSource, read_input
+from sqlkrp.errors import ParameterError, TargetExistsError
 from sqlkrp.files import require_other_file
 from sqlkrp.maps.allowed import Number, Whole
 from sqlkrp.maps.feature_map import FeatureMap, require_map
-from sqlkrp.maps.source import BOOLEAN, Source
-from sqlkrp.sql.names import TableName
+from sqlkrp.sql.names import TableName, quote_table
 from sqlkrp.sql.options import Options, with_options
 from sqlkrp.sql.preflight import require_fits
-from sqlkrp.sql.statement import Query, Statement, draft, features_table, write
-from sqlkrp.stages import Array
+from sqlkrp.sql.statement import Query, Statement, features_table, write
 from sqlkrp.verification import Verification, compare
 
 __all__ = ["Database", "Run"]
@@ -76,31 +76,39 @@ class Database(Shown):
         self._session.on_progress = call
 
     @with_options("long")
-    def source(self, table: TableOrFile, *, options: Options) -> Source:
-        """A table (or file) to fit a map to: ``krp.fit(db.source("t"))``."""
-        data = read_input(self._session, table, options)
-        if options.long is not None or isinstance(table, Path):
-            return TableSource(self._session, data)
-        return TableSource(self._session, data, self._session.primary_key(table))
+    def source(self, table: TableOrFile, *, options: Options) -> TableSource:
+        """A table (or file) to fit a map to: ``krp.fit(db.source("t"))``.
+
+        What creates, exports or verifies takes the source in the table's place. Its columns are
+        then not looked at again, which of a CSV file takes longer than reading it.
+        """
+        return TableSource(self._session, look_at(self._session, table, options.long))
 
     @with_options()
     def create(
         self,
         fitted: FeatureMap,
-        table: TableOrFile,
+        table: TableOrFile | TableSource,
         into: TableName,
         *,
         options: Options,
         view: bool = False,
         replace: bool = False,
     ) -> Run:
-        """Create a table (or view) of features: in one transaction, whole or not at all."""
+        """Create a table (or view) of features: in one transaction, whole or not at all.
+
+        On an engine without transactions what was made is dropped if a later step fails, nothing
+        is replaced, and what others write meanwhile may be in the table.
+        """
+        if view:
+            self._require("views", "create a table")
+        if replace:
+            self._require("transactions", "drop the old one first, and leave out replace=True")
         with self._session.transaction():
-            data, query = self._query(fitted, table, options)
-            full = self._session.full_name(into)
-            self._require_free(full, [table, options.rows], view=view, replace=replace)
-            # A view is read when its table may have changed, so it guards itself.
-            statement = self._checked(query, data, guard=view)
+            query, data = self._query(fitted, table, options, run_now=not view)
+            target = self._session.target(into)
+            self._require_free(target, [data.table, options.rows], view=view, replace=replace)
+            statement = write(query, self._session.dialect)
             if not view:
                 table_sizes = features_table(statement, query, self._session.dialect)
                 require_fits(table_sizes, self._session.dialect)
@@ -108,21 +116,40 @@ class Database(Shown):
                 why = "of sparse input" if options.long else "in the tables form"
                 instead = "create a table" if options.long else "use form='wide', or create a table"
                 raise ParameterError(f"a view {why} would need side tables that stay: {instead}")
-            with self._side_tables(statement):
-                count = self._session.create(full, statement.text, view=view, replace=replace)
-            self._session.restore_names(full, statement.columns, view=view)
-            if view:
-                # A view that came to read itself can be created, but not read.
-                relation = self._session.relation(full)
-                self._session.rows(f"SELECT * FROM {relation} LIMIT 0", "reading the view")
-            self._session.comment(full, f"sqlkrp map {fitted.digest_}", view=view)
+            # After the statement is written, so that one that is too large fails fast.
+            check_values(self._session, query.program, data)
+            with self._session.holding(statement.side_tables):
+                count = self._session.create(target, statement.text, view=view, replace=replace)
+            with self._dropped_if_it_fails(target, view=view):
+                self._finish(target, statement, f"sqlkrp map {fitted.digest_}", view=view)
         return Run(statement, count)
+
+    def _finish(self, target: Target, statement: Statement, told: str, *, view: bool) -> None:
+        """What is left to do for a table or view that was made."""
+        self._session.restore_names(target.full, statement.columns, view=view)
+        if view:
+            # A view that came to read itself can be created, but not read.
+            relation = quote_table(target.full, self._session.dialect)
+            self._session.rows(f"SELECT * FROM {relation} LIMIT 0", "reading the view")
+        if self._session.can.comments:
+            self._session.comment(target, told, view=view)
+
+    @contextlib.contextmanager
+    def _dropped_if_it_fails(self, target: Target, *, view: bool) -> Iterator[None]:
+        """A block after which what was made is dropped if it fails, where no transaction does."""
+        try:
+            yield
+        except BaseException:
+            if not self._session.can.transactions:
+                name = quote_table(target.full, self._session.dialect)
+                self._session.execute(f"DROP {'VIEW' if view else 'TABLE'} {name}", "cleaning up")
+            raise
 
     @with_options()
     def export(
         self,
         fitted: FeatureMap,
-        table: TableOrFile,
+        table: TableOrFile | TableSource,
         path: str | Path,
         *,
         options: Options,
@@ -132,7 +159,8 @@ class Database(Shown):
 
         The file appears when it is whole; an existing one is replaced only on request.
         """
-        for source in (table, options.rows, *self._session.files()):
+        named = table.data.table if isinstance(table, TableSource) else table
+        for source in (named, options.rows, *self._session.files()):
             if isinstance(source, Path):
                 require_other_file(Path(path), source)
         # One transaction, so that what is checked is what is written.
@@ -140,19 +168,16 @@ class Database(Shown):
             self._session.destination(path, replace=replace) as write_to,
             self._session.transaction(keep=False),
         ):
-            data, query = self._query(fitted, table, options)
-            statement = self._checked(query, data, guard=False)
-            with self._side_tables(statement):
+            query, data = self._query(fitted, table, options, run_now=True)
+            statement = write(query, self._session.dialect)
+            check_values(self._session, query.program, data)
+            with self._session.holding(statement.side_tables):
                 count = write_to(statement.text)
         return Run(statement, count)
 
     @with_options()
     def relation(
-        self,
-        fitted: FeatureMap,
-        table: TableOrFile,
-        *,
-        options: Options,
+        self, fitted: FeatureMap, table: TableOrFile | TableSource, *, options: Options
     ) -> Any:
         """The features as a lazy relation of the engine, to go on with: filter, join, ``.df()``.
 
@@ -160,13 +185,10 @@ class Database(Shown):
         ``nulls="error"``. In the tables form its side tables stay, as temporary tables, until
         :meth:`close`.
         """
-        if not self._session.has_relations:
-            raise LimitError(
-                f"{self._session.dialect.name} has no lazy relations: create a view (view=True), "
-                "or take the SQL (to_sql)"
-            )
-        _, query = self._query(fitted, table, options)
+        self._require("relations", "create a view (view=True), or take the SQL (to_sql)")
+        query, _ = self._query(fitted, table, options, run_now=False)
         statement = write(query, self._session.dialect)
+        self._session.require_room_for(statement.side_tables)
         for name, columns in statement.side_tables.items():
             self._kept.append(name)
             self._session.load(name, columns)
@@ -176,7 +198,7 @@ class Database(Shown):
     def verify(
         self,
         fitted: FeatureMap,
-        table: TableOrFile,
+        table: TableOrFile | TableSource,
         *,
         sample: int = 1000,
         options: Options,
@@ -187,25 +209,13 @@ class Database(Shown):
         if tolerance is not None:
             Number(0).require("tolerance", tolerance)
         with self._session.transaction(keep=False):
-            data, query = self._query(fitted, table, options)
-            check_values(self._session, query.program, data)
-            query = replace(query, guard=False, options=options)
-            used, inputs, found = self._computed(query, sample)
-        return compare(fitted.program, inputs, found, used, tolerance)
+            query, data = self._query(fitted, table, options, run_now=True)
+            rows = check_values(self._session, query.program, data)
+            statement, inputs, found = computed_of_sample(self._session, query, sample, rows)
+        return compare(fitted.program, inputs, found, statement.form, tolerance)
 
-    def _computed(self, query: Query, count: int) -> tuple[str, Array, Array]:
-        """The form used, and the inputs and the engine's features of a sample of rows."""
-        form = draft(query, self._session.dialect).form
-        in_columns = form == "wide" and query.long is None
-        if in_columns and self._session.dialect.array is not None:
-            return (form, *computed_in_place(self._session, query, count))
-        with sampled(self._session, query, count) as (small, inputs):
-            statement = write(small, self._session.dialect)
-            with self._side_tables(statement):
-                found = self._session.columns(
-                    statement.text, query.program.names, "the features of the sample"
-                )
-        return statement.form, inputs, found
+    def _require(self, capability: str, instead: str) -> None:
+        self._session.can.require(capability, self._session.dialect.name, instead)
 
     def close(self) -> None:
         """Drop what the library still holds in the connection; close it if it opened it."""
@@ -221,39 +231,43 @@ class Database(Shown):
         self.close()
 
     def _query(
-        self, fitted: FeatureMap, table: TableOrFile, options: Options
-    ) -> tuple[Input, Query]:
-        """The source, and the query of a map over it, after a look at the source's columns."""
+        self,
+        fitted: FeatureMap,
+        table: TableOrFile | TableSource,
+        options: Options,
+        *,
+        run_now: bool,
+    ) -> tuple[Query, Input]:
+        """The query of a map over a source, after a look at the source's columns.
+
+        What is run now, in a transaction that sees what was checked, needs no guard of its own. A
+        view and a relation are read when their table may have changed.
+        """
         require_map("fitted", fitted)
         data = read_input(self._session, table, options)
         prepare = fitted.program.prepare
         if fitted.label_ in (data.types if data.long is None else data.key_types or {}):
             options = replace(options, keep=(*options.keep, str(fitted.label_)))
-        check_columns(self._session, prepare, data, options.keep)
-        query = fitted.query(data.relation, options)
-        kinds = {name: self._session.kind(kind) for name, kind in data.types.items()}
-        booleans = frozenset(name for name, kind in kinds.items() if kind == BOOLEAN)
-        keys = None if data.long is None else data.long.keys
-        return data, replace(query, keys=keys, booleans=booleans, token=f"{next(_uses)}_")
-
-    def _checked(self, query: Query, data: Input, *, guard: bool) -> Statement:
-        """The statement, written before the source's values are read: a bad one fails fast."""
-        statement = write(replace(query, guard=guard), self._session.dialect)
-        check_values(self._session, query.program, data)
-        return statement
+        check_columns(prepare, data, options.keep)
+        return replace(
+            fitted.query(data.relation, options),
+            keys=None if data.long is None else data.long.keys,
+            booleans=data.booleans,
+            token=f"{next(_uses)}_",
+            guard=not (run_now and self._session.can.transactions),
+        ), data
 
     def _require_free(
         self,
-        into: tuple[str, ...],
+        target: Target,
         sources: Sequence[TableOrFile | None],
         *,
         view: bool,
         replace: bool,
     ) -> None:
-        found = self._session.find(into)
+        found, name = target.found, target.name
         if found is None:
             return
-        name = ".".join(into)
         for source in sources:
             if source is not None and not isinstance(source, Path):
                 self._require_other(found, source)
@@ -267,21 +281,12 @@ class Database(Shown):
                 f"{name!r} is a {existing} and a {wanted} was asked for: drop it first"
             )
 
-    def _require_other(self, target: tuple[tuple[str, ...], str], source: TableName) -> None:
+    def _require_other(self, target: Found, source: TableName) -> None:
         read = self._session.find(source)
-        below = self._session.reads(self._session.relation(source))
+        below = self._session.reads(quote_table(source, self._session.dialect))
         if read is not None and read[1] == "table":
             below -= {read[0][-1].lower()}  # itself; the rest are parts of it
         if read == target or target[0][-1].lower() in below:
             raise ParameterError(
                 f"{'.'.join(target[0])!r} is read by this: give the features another name"
             )
-
-    @contextlib.contextmanager
-    def _side_tables(self, statement: Statement) -> Iterator[None]:
-        """The statement's side tables, for the length of a block."""
-        with contextlib.ExitStack() as drops:
-            for name, columns in statement.side_tables.items():
-                drops.callback(self._session.drop_temporary, name)
-                self._session.load(name, columns)
-            yield

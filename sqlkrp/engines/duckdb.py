@@ -18,16 +18,17 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from sqlkrp.engines.inputs import Input, TableSource
-from sqlkrp.engines.session import Session, TableOrFile
+from sqlkrp.engines.inputs import Input
+from sqlkrp.engines.session import Capabilities, Found, Session, TableOrFile, Target
+from sqlkrp.engines.statistics import statistics_of, values_of
 from sqlkrp.errors import ColumnError, EngineError, ParameterError
 from sqlkrp.files import own_number, remove_dead, reserve, write_whole
-from sqlkrp.maps.source import BOOLEAN, FLOAT32, NUMBER
+from sqlkrp.maps.source import BOOLEAN, FLOAT32, NUMBER, Statistics
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.sql.names import TableName, quote, quote_table, table_name, text
 from sqlkrp.sql.side_tables import Table, create_side_table
 
-__all__ = ["DuckDB", "RelationSource", "write_tables"]
+__all__ = ["DuckDB", "RelationSource", "write_parquet"]
 
 _NUMBERS = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|BIGNUM|DECIMAL\(.*\)")
 _ARRAY = re.compile(r"([A-Z][A-Z0-9_ ]*(?:\(\d+,\d+\))?)((?:\[\d*\])*\[\d+\](?:\[\d*\])*)")
@@ -36,21 +37,35 @@ _COPY_OPTIONS = {
     ".csv.gz": "FORMAT csv, HEADER, COMPRESSION gzip",
     ".parquet": "FORMAT parquet, COMPRESSION zstd",
 }
+_NO_HIVE = "hive_partitioning = false"
 # Types are taken from the whole CSV: from a sample, a later fraction would be rounded.
-_CSV = ("read_csv", "sample_size = -1, hive_partitioning = false")
+_CSV_OPTIONS = f"sample_size = -1, {_NO_HIVE}"
+_CSV = ("read_csv", _CSV_OPTIONS)
 _READERS = {
     ".csv": _CSV,
     ".csv.gz": _CSV,
     ".tsv": _CSV,
-    ".parquet": ("read_parquet", "hive_partitioning = false"),
+    ".parquet": ("read_parquet", _NO_HIVE),
 }
+# What is found in a CSV, and the options that say it. Where there is no such mark, DuckDB says so.
+_NONE = "(empty)"
+_CSV_MARKS = {
+    "Delimiter": "delim",
+    "Quote": "quote",
+    "Escape": "escape",
+    "NewLineDelimiter": "new_line",
+    "Comment": "comment",
+}
+_CSV_FORMATS = {"DateFormat": "dateformat", "TimestampFormat": "timestampformat"}
 
 
 class DuckDB(Session):
     """A DuckDB connection that computes features."""
 
     dialect = dialect("duckdb")
-    has_relations = True
+    can = Capabilities(
+        transactions=True, temporary_tables=True, views=True, comments=True, relations=True
+    )
 
     def __init__(self, connection: Any, on_close: Callable[[], None] | None = None) -> None:
         self.connection = connection
@@ -58,19 +73,10 @@ class DuckDB(Session):
 
     @classmethod
     def open(
-        cls,
-        path: str | os.PathLike[str] | None,
-        *,
-        read_only: bool = False,
-        memory_limit: str | None = None,
-        threads: int | None = None,
+        cls, path: str | os.PathLike[str] | None, *, read_only: bool = False, **settings: Any
     ) -> DuckDB:
         """Open a database file, or an empty database in memory."""
-        config: dict[str, Any] = {}
-        if memory_limit is not None:
-            config["memory_limit"] = memory_limit
-        if threads is not None:
-            config["threads"] = threads
+        config = dict(settings)
         if path is not None:
             _require_database(Path(path))
         clean_up = contextlib.ExitStack()
@@ -107,10 +113,37 @@ class DuckDB(Session):
 
     # --- looking ------------------------------------------------------------------------------
 
-    def relation(self, table: TableOrFile) -> str:
-        if isinstance(table, Path):
-            return _file_relation(table)
-        return super().relation(table)
+    def look(self, table: TableOrFile, name: str) -> tuple[str, dict[str, str]]:
+        if not isinstance(table, Path):
+            return super().look(table, name)
+        reader, path, options = _reader(table)
+        if reader == "read_csv" and table.exists():
+            with contextlib.suppress(duckdb.Error):  # reading it tells what is wrong with it
+                return self._sniffed(path)
+        relation = _fenced(f"{reader}({path}, {options})")
+        return relation, self.describe(relation, name)
+
+    def _sniffed(self, path: str) -> tuple[str, dict[str, str]]:
+        """A CSV file with its types and marks, which are looked for in all of it, once.
+
+        Each statement that looks for them again reads it twice, and first on one core.
+        """
+        cursor = self.connection.execute(f"SELECT * FROM sniff_csv({path}, {_CSV_OPTIONS})")
+        (row,) = cursor.fetchall()
+        found = dict(zip((column[0] for column in cursor.description), row, strict=True))
+        types = {column["name"]: column["type"] for column in found["Columns"]}
+        options = {
+            "columns": "{" + ", ".join(f"{_text(k)}: {_text(v)}" for k, v in types.items()) + "}",
+            "header": str(found["HasHeader"]),
+            "skip": str(int(found["SkipRows"])),
+        }
+        for column, option in _CSV_MARKS.items():
+            options[option] = _text("" if found[column] == _NONE else found[column])
+        for column, option in _CSV_FORMATS.items():
+            if found[column] is not None:
+                options[option] = _text(found[column])
+        listed = ", ".join(f"{option} = {value}" for option, value in options.items())
+        return _fenced(f"read_csv({path}, auto_detect = false, {_NO_HIVE}, {listed})"), types
 
     def describe(self, relation: str, name: str) -> dict[str, str]:
         try:
@@ -127,11 +160,7 @@ class DuckDB(Session):
         return {name.lower() for name in names}
 
     def kind(self, type_name: str) -> str:
-        if type_name == "FLOAT":
-            return FLOAT32
-        if type_name == "BOOLEAN":
-            return BOOLEAN
-        return NUMBER if _NUMBERS.fullmatch(type_name) else type_name
+        return _kind(type_name)
 
     def primary_key(self, table: TableName) -> list[str]:
         found = self.find(table)
@@ -213,7 +242,6 @@ class DuckDB(Session):
 
     def load(self, name: str, columns: Table) -> None:
         table, view = quote(name, self.dialect), f"{name}_load"
-        self.drop_temporary(name)
         with _explained(f"loading the side table {name}"):
             self.connection.execute(create_side_table(name, columns, self.dialect, temporary=True))
             if not len(next(iter(columns.values()))):
@@ -225,10 +253,6 @@ class DuckDB(Session):
                 )
             finally:
                 self.connection.unregister(view)
-
-    def create_temporary(self, name: str, select: str, what: str) -> None:
-        self.drop_temporary(name)
-        self.execute(f"CREATE TEMPORARY TABLE {quote(name, self.dialect)} AS {select}", what)
 
     def drop_temporary(self, name: str) -> None:
         # In a transaction that failed every statement is refused, and its tables go with it.
@@ -258,54 +282,49 @@ class DuckDB(Session):
 
     # --- creating -----------------------------------------------------------------------------
 
-    def find(self, table: TableName) -> tuple[tuple[str, ...], str] | None:
-        parts = table_name(table)
-        full = ("temp", "main", *parts) if len(parts) == 1 else self.full_name(table)
+    def target(self, table: TableName) -> Target:
+        full, there = self._named(table)
+        return Target(full, there.get(_folded(full)))
+
+    def find(self, table: TableName) -> Found | None:
+        full, there = self._named(table)
         # An unqualified name is that of a temporary table first, as for DuckDB itself.
-        return self._look_up(full) or self._look_up(self.full_name(table))
+        temporary = ("temp", "main", full[-1])
+        found = there.get(_folded(temporary)) if len(table_name(table)) == 1 else None
+        return found or there.get(_folded(full))
 
-    def full_name(self, table: TableName) -> tuple[str, ...]:
+    def _named(self, table: TableName) -> tuple[tuple[str, ...], dict[tuple[str, ...], Found]]:
+        """The full name of what a table of this name would be, and all that ends as it does."""
         parts = table_name(table)
-        with _explained(f"looking for {table!r}"):
-            catalog, schema = self.connection.execute(
-                "SELECT current_catalog(), current_schema()"
-            ).fetchall()[0]
-            databases = self.connection.execute(
-                "SELECT lower(database_name) FROM duckdb_databases()"
-            ).fetchall()
-        if len(parts) == 1:
-            return (catalog, schema, *parts)
-        # Two parts may be a schema or a database and a table.
-        if len(parts) == 2 and (parts[0].lower(),) in databases:
-            return (parts[0], "main", parts[1])
-        return (catalog, *parts) if len(parts) == 2 else parts
-
-    def _look_up(self, full: tuple[str, ...]) -> tuple[tuple[str, ...], str] | None:
-        with _explained(f"looking for {full[-1]!r}"):
+        with _explained(f"looking for {parts[-1]!r}"):
             rows = self.connection.execute(
-                "SELECT table_catalog, table_schema, table_name, table_type"
-                " FROM information_schema.tables WHERE lower(table_catalog) = lower(?)"
-                " AND lower(table_schema) = lower(?) AND lower(table_name) = lower(?)",
-                list(full),
+                "SELECT current_catalog(), current_schema(),"
+                " (SELECT LIST(LOWER(database_name)) FROM duckdb_databases()), named.*"
+                " FROM (SELECT 1) AS here LEFT JOIN"
+                " (SELECT table_catalog, table_schema, table_name, table_type"
+                " FROM information_schema.tables WHERE LOWER(table_name) = LOWER(?)) AS named"
+                " ON TRUE",
+                [parts[-1]],
             ).fetchall()
-        if not rows:
-            return None
-        return tuple(rows[0][:3]), "view" if rows[0][3] == "VIEW" else "table"
+        catalog, schema, databases = rows[0][:3]
+        there = {
+            _folded(row[3:6]): (tuple(row[3:6]), "view" if row[6] == "VIEW" else "table")
+            for row in rows
+            if row[6] is not None
+        }
+        if len(parts) == 1:
+            return (catalog, schema, *parts), there
+        # Two parts may be a schema or a database and a table.
+        if len(parts) == 2 and parts[0].lower() in databases:
+            return (parts[0], "main", parts[1]), there
+        return (catalog, *parts) if len(parts) == 2 else parts, there
 
-    def create(self, into: TableName, select: str, *, view: bool, replace: bool) -> int | None:
+    def create(self, into: Target, select: str, *, view: bool, replace: bool) -> int | None:
         kind = "VIEW" if view else "TABLE"
         how = "CREATE OR REPLACE" if replace else "CREATE"
-        name = quote_table(into, self.dialect)
-        self.execute(f"{how} {kind} {name} AS\n{select}", f"creating {into!r}")
+        name = quote_table(into.full, self.dialect)
+        self.execute(f"{how} {kind} {name} AS\n{select}", f"creating {into.name!r}")
         return None if view else self._count()
-
-    def comment(self, into: TableName, text_of: str, *, view: bool) -> None:
-        kind = "VIEW" if view else "TABLE"
-        name = quote_table(into, self.dialect)
-        self.execute(
-            f"COMMENT ON {kind} {name} IS {text(text_of, self.dialect)}",
-            f"naming the map of {into!r}",
-        )
 
     # --- exporting ----------------------------------------------------------------------------
 
@@ -371,14 +390,11 @@ class DuckDB(Session):
         return int(row[0])
 
 
-def write_tables(tables: dict[str, Table], folder: Path, suffix: str) -> None:
-    """Write side tables to files of a folder, each under its full name."""
-    options = _COPY_OPTIONS[suffix]
+def write_parquet(path: Path, columns: Table) -> None:
+    """Write a side table to a file."""
     with contextlib.closing(DuckDB.open(None)) as session:
-        for name, columns in tables.items():
-            session.load(name, columns)
-            select = f"SELECT * FROM {quote(name, session.dialect)}"
-            session._copy(select, folder / f"{name}{suffix}", options, name)
+        session.load("side_table", columns)
+        session._copy("SELECT * FROM side_table", path, _COPY_OPTIONS[".parquet"], str(path))
 
 
 _NEEDS_TABLE = (
@@ -387,25 +403,30 @@ _NEEDS_TABLE = (
 )
 
 
-class RelationSource(TableSource):
-    """A DuckDB relation of the user's own connection as something a map can be fitted to."""
+class RelationSource:
+    """A DuckDB relation of the user's own connection as something a map can be fitted to.
+
+    The relation's connection is not to be had, and not needed: it aggregates by itself.
+    """
+
+    keys: Collection[str] = ()
+    has_values = True
+    is_sparse = False
+    no_rows = _NEEDS_TABLE
 
     def __init__(self, relation: Any) -> None:
         self._relation = relation
         types = dict(zip(relation.columns, map(str, relation.types), strict=True))
-        # The relation's connection is not to be had, and not needed: it aggregates by itself.
-        super().__init__(DuckDB(None), Input("", types, "the relation"))
+        self.kinds = {name: _kind(kind) for name, kind in types.items()}
+        self._data = Input("", types, self.kinds, "the relation")
+
+    def statistics(self, columns: Sequence[str]) -> Statistics:
+        return statistics_of(columns, self._aggregate, DuckDB.dialect)
 
     def head(self, columns: Sequence[str], count: int) -> NDArray[np.float64]:
         with _explained("a look at the first rows"):
             rows = self._column_values(columns).limit(count).fetchall()
         return np.array(rows, dtype="float64").reshape(-1, len(columns))
-
-    def sample(self, *_: Any) -> NDArray[np.float64]:
-        raise ParameterError(_NEEDS_TABLE)
-
-    def means(self, *_: Any) -> NDArray[np.float64]:
-        raise ParameterError(_NEEDS_TABLE)
 
     def _aggregate(self, columns: Sequence[str], expressions: Sequence[str]) -> tuple[Any, ...]:
         with _explained("computing the columns' statistics"):
@@ -414,7 +435,7 @@ class RelationSource(TableSource):
         return rows[0]
 
     def _column_values(self, columns: Sequence[str]) -> Any:
-        return self._relation.project(", ".join(self._value_items(columns)))
+        return self._relation.project(", ".join(values_of(self._data, DuckDB.dialect, columns)))
 
 
 def _write_out(stream: BinaryIO) -> None:
@@ -427,15 +448,35 @@ def _write_out(stream: BinaryIO) -> None:
     sys.stdout.flush()
 
 
-def _file_relation(path: Path) -> str:
+def _reader(path: Path) -> tuple[str, str, str]:
+    """The function that reads a file, the file's name in it, and its options."""
     reader, options = _READERS[_suffix(path, _READERS)]
     name = str(path)
     if path.exists():
         # This file, and not the others that its name would match as a pattern.
         name = re.sub(r"[\[*?]", r"[\g<0>]", name)
+    return reader, _text(name), options
+
+
+def _kind(type_name: str) -> str:
+    kinds = {"FLOAT": FLOAT32, "BOOLEAN": BOOLEAN}
+    number = NUMBER if _NUMBERS.fullmatch(type_name) else type_name
+    return kinds.get(type_name, number)
+
+
+def _folded(full: Sequence[str]) -> tuple[str, ...]:
+    """A full name to compare, as DuckDB ignores case."""
+    return tuple(part.lower() for part in full)
+
+
+def _fenced(call: str) -> str:
     # Behind the fence, as DuckDB else moves our casts into the CSV reader, which then reads 2.5 or
     # 'true' as another type than it said the column has.
-    return f"(SELECT * FROM {reader}({text(name, dialect('duckdb'))}, {options}) OFFSET 0)"
+    return f"(SELECT * FROM {call} OFFSET 0)"
+
+
+def _text(value: str) -> str:
+    return text(value, dialect("duckdb"))
 
 
 def _suffix(path: Path, known: Collection[str]) -> str:

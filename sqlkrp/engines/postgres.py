@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,12 +17,12 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from sqlkrp.engines.session import Session, csv_file
+from sqlkrp.engines.session import Capabilities, Found, Session, Target, csv_file
 from sqlkrp.errors import ColumnError, EngineError, ParameterError
 from sqlkrp.files import own_number
 from sqlkrp.maps.source import BOOLEAN, FLOAT32, NUMBER
 from sqlkrp.sql.dialects import dialect
-from sqlkrp.sql.names import TableName, quote, quote_table, table_name, text
+from sqlkrp.sql.names import TableName, quote, quote_table, table_name
 from sqlkrp.sql.side_tables import Table, create_side_table
 
 __all__ = ["Postgres"]
@@ -35,6 +35,10 @@ _SETTINGS = {"jit": "off", "extra_float_digits": "1", "standard_conforming_strin
 # out, which took longer than computing them.
 _STORAGE = "toast_tuple_target = 8160"
 _RELKINDS = {"v": "view", "m": "materialized view"}
+_OF_OID = (
+    "LEFT JOIN pg_class ON pg_class.oid = named.oid"
+    " LEFT JOIN pg_namespace ON pg_namespace.oid = relnamespace"
+)
 _LOAD_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 # psycopg logs that it could not roll back over a lost connection; that error is raised here.
@@ -45,6 +49,7 @@ class Postgres(Session):
     """A psycopg connection that computes features."""
 
     dialect = dialect("postgres")
+    can = Capabilities(transactions=True, temporary_tables=True, views=True, comments=True)
 
     def __init__(self, connection: Any, *, read_only: bool = False, owned: bool = False) -> None:
         self.connection = connection
@@ -52,19 +57,8 @@ class Postgres(Session):
         self._owned = owned
 
     @classmethod
-    def open(
-        cls,
-        url: str,
-        *,
-        read_only: bool = False,
-        memory_limit: str | None = None,
-        threads: int | None = None,
-    ) -> Postgres:
+    def open(cls, url: str, *, read_only: bool = False) -> Postgres:
         """Connect to a server."""
-        if memory_limit is not None or threads is not None:
-            raise ParameterError(
-                "memory_limit and threads are DuckDB's: a Postgres server has settings of its own"
-            )
         where = _where(url)
         try:
             connection = psycopg.connect(url, autocommit=True)
@@ -111,33 +105,35 @@ class Postgres(Session):
         )
         return {row[0] for row in rows}
 
-    def full_name(self, table: TableName) -> tuple[str, ...]:
+    def target(self, table: TableName) -> Target:
         parts = table_name(table, self.dialect)
-        ((schema, database),) = self._ask("SELECT current_schema(), current_database()")
+        inside = [quote(part, self.dialect) for part in parts[-2:]]
+        schema = inside[0] if len(parts) > 1 else None
+        ((current, database, *found),) = self._ask(
+            "SELECT current_schema(), current_database(), nspname, relname, relkind"
+            " FROM (SELECT to_regclass(COALESCE(%s, quote_ident(current_schema())) || '.' || %s)"
+            f" AS oid) AS named {_OF_OID}",
+            [schema, inside[-1]],
+        )
         if len(parts) > 3 or (len(parts) == 3 and parts[0] != database):
             raise ParameterError(
                 f"{'.'.join(parts)!r} is in another database than {database!r}, to which this is "
                 "connected: connect to that one"
             )
-        if len(parts) > 1:
-            return parts[-2:]
-        if schema is None:
+        if len(parts) == 1 and current is None:
             raise EngineError(
                 f"Postgres has no schema to create {parts[0]!r} in: name one (schema.table)"
             )
-        return (schema, *parts)
+        full = parts[-2:] if len(parts) > 1 else (current, *parts)
+        return Target(full, _found(*found))
 
-    def find(self, table: TableName) -> tuple[tuple[str, ...], str] | None:
-        rows = self._ask(
-            "SELECT nspname, relname, relkind FROM pg_class"
-            " JOIN pg_namespace ON pg_namespace.oid = relnamespace"
-            " WHERE pg_class.oid = to_regclass(%s)",
+    def find(self, table: TableName) -> Found | None:
+        (found,) = self._ask(
+            "SELECT nspname, relname, relkind FROM (SELECT to_regclass(%s) AS oid) AS named"
+            f" {_OF_OID}",
             [quote_table(table, self.dialect)],
         )
-        if not rows:
-            return None
-        schema, name, kind = rows[0]
-        return (schema, name), _RELKINDS.get(kind, "table")
+        return _found(*found)
 
     def primary_key(self, table: TableName) -> list[str]:
         rows = self._ask(
@@ -203,23 +199,25 @@ class Postgres(Session):
             if own and level.startswith("read"):
                 # So that what is checked is what is written.
                 self._send("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-            with self._settings():
+            with contextlib.nullcontext() if own else self._put_back():
+                self._ask_for(_SETTINGS)
                 yield
 
     @contextlib.contextmanager
-    def _settings(self) -> Iterator[None]:
-        before = {}
-        for name, value in _SETTINGS.items():
-            ((before[name],),) = self._send(f"SHOW {name}").fetchall()
-            self._send(f"SET LOCAL {name} = {value}")
+    def _put_back(self) -> Iterator[None]:
+        """The settings as they were: in a transaction of the user's they would stay to its end."""
+        shown = ", ".join("current_setting(%s)" for _ in _SETTINGS)
+        (before,) = self._send(f"SELECT {shown}", list(_SETTINGS)).fetchall()
         yield
-        # Inside a transaction of the user's they would last until its end. After a failure
-        # they are rolled back.
-        for name, value in before.items():
-            self._send(f"SET LOCAL {name} = {value}")
+        # After a failure they are rolled back.
+        self._ask_for(dict(zip(_SETTINGS, before, strict=True)))
+
+    def _ask_for(self, settings: Mapping[str, str]) -> None:
+        """Settings of this transaction."""
+        asked = ", ".join("set_config(%s, %s, true)" for _ in settings)
+        self._send(f"SELECT {asked}", [one for pair in settings.items() for one in pair])
 
     def load(self, name: str, columns: Table) -> None:
-        self.drop_temporary(name)
         table = quote(name, self.dialect)
         lists = [
             [str(value).translate(_LOAD_ESCAPES) for value in array.tolist()]
@@ -232,37 +230,27 @@ class Postgres(Session):
             # The planner knows nothing of a new table otherwise, and may join it badly.
             self._send(f"ANALYZE pg_temp.{table}")
 
-    def create_temporary(self, name: str, select: str, what: str) -> None:
-        self.drop_temporary(name)
-        self.execute(f"CREATE TEMPORARY TABLE {quote(name, self.dialect)} AS {select}", what)
-
     def drop_temporary(self, name: str) -> None:
         # In a transaction that failed every statement is refused, and its tables go with it. A
         # refusal of this one (nothing may be written here) must not fail the user's transaction.
         with contextlib.suppress(psycopg.Error), self.connection.transaction():
             self._send(f"DROP TABLE IF EXISTS pg_temp.{quote(name, self.dialect)}")
 
-    def create(self, into: TableName, select: str, *, view: bool, replace: bool) -> int | None:
+    def create(self, into: Target, select: str, *, view: bool, replace: bool) -> int | None:
         if self._read_only:
-            raise EngineError(f"the connection is read-only: {into!r} was not created")
-        what, kind = f"creating {_name(into)}", "VIEW" if view else "TABLE"
-        *schema, name = table_name(into, self.dialect)
+            raise EngineError(f"the connection is read-only: {into.name!r} was not created")
+        what, kind = f"creating {into.name!r}", "VIEW" if view else "TABLE"
+        *schema, name = into.full
         # Beside an old one, which is locked only for the moment in which it is replaced.
         first = f"sqlkrp_{own_number()}" if replace else name
         made = quote_table((*schema, first), self.dialect)
         storage = "" if view else f" WITH ({_STORAGE})"
         count = self._run(f"CREATE {kind} {made}{storage} AS\n{select}", what)
         if replace:
-            full = quote_table(into, self.dialect)
+            full = quote_table(into.full, self.dialect)
             self._run(f"DROP {kind} IF EXISTS {full}", what)
             self._run(f"ALTER {kind} {made} RENAME TO {quote(name, self.dialect)}", what)
         return None if view else count
-
-    def comment(self, into: TableName, text_of: str, *, view: bool) -> None:
-        kind = "VIEW" if view else "TABLE"
-        name = quote_table(into, self.dialect)
-        written = text(text_of, self.dialect)
-        self.execute(f"COMMENT ON {kind} {name} IS {written}", f"naming the map of {_name(into)}")
 
     @contextlib.contextmanager
     def destination(self, path: str | Path, *, replace: bool) -> Iterator[Callable[[str], int]]:
@@ -337,8 +325,10 @@ def _where(url: str) -> str:
     return f"Postgres at {host}" if host else "Postgres"
 
 
-def _name(table: TableName) -> str:
-    return repr(".".join(table) if isinstance(table, tuple) else table)
+def _found(schema: str | None, name: str | None, kind: str | None) -> Found | None:
+    if schema is None or name is None:
+        return None
+    return (schema, name), _RELKINDS.get(kind or "", "table")
 
 
 def _standard_output() -> IO[bytes]:

@@ -11,118 +11,190 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqlkrp.engines.session import Session
+from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.job import LongInput
 from sqlkrp.sql.names import quote, soft_cast
-from sqlkrp.sql.statement import Query, write
+from sqlkrp.sql.statement import Query, Statement, draft, write
 
-__all__ = ["sampled"]
+__all__ = ["computed_of_sample"]
 
-_WHAT = "drawing a sample of rows"
+_DRAWING, _COMPUTING, _READING = (
+    "drawing a sample of rows", "the features of the sample", "reading the sample",
+)  # fmt: skip
+
+Array = NDArray[Any]
 
 
-def computed_in_place(
-    session: Session, query: Query, count: int
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The inputs and the engine's features of a sample, by one statement that creates nothing."""
+def computed_of_sample(
+    session: Session, query: Query, count: int, rows: int | None
+) -> tuple[Statement, Array, Array]:
+    """A sample's statement, which is written once; its inputs; and what the engine computed.
+
+    ``rows`` is how many the source has, if somebody counted.
+    """
+    if session.dialect.array is None or query.long is not None:
+        return _beside_each_other(session, query, count, rows)
+    return _in_one_row(session, query, count, rows)
+
+
+def _in_one_row(
+    session: Session, query: Query, count: int, rows: int | None
+) -> tuple[Statement, Array, Array]:
+    """With a row's inputs as an array before its features.
+
+    A statement that joins no side tables has the sample in a WITH before it, and so nothing is
+    created.
+    """
     dialect, columns = session.dialect, query.program.prepare.columns
-    assert dialect.array is not None
     beside = "sqlkrp_inputs"
     while beside in {name.lower() for name in columns}:
         beside += "_"
-    doubles = ", ".join(_inputs(session, query))
-    inputs = dialect.array.format(items=doubles)
-    sample = _sample(session, query.relation, columns, count)
+    assert dialect.array is not None
+    inputs = dialect.array.format(items=", ".join(_doubles(query, dialect)))
     listed = ", ".join(quote(name, dialect) for name in columns)
-    relation = (
-        f"(SELECT {listed}, {inputs} AS {quote(beside, dialect)} FROM (\n{sample}\n) AS drawn)"
-        " AS sample"
-    )
-    options = replace(query.options, keep=(beside,), form="wide", output="array")
-    small = replace(query, relation=relation, options=options)
-    rows = session.rows(write(small, dialect).text, "the features of the sample")
-    width = len(query.program.names)
-    found = [[None] * width if features is None else features for _, features in rows]
-    return _array([row[0] for row in rows], len(columns)), _array(found, width)
+    drawn = _sample(session, query.relation, columns, count, rows)
+    sample = f"SELECT {listed}, {inputs} AS {quote(beside, dialect)} FROM (\n{drawn}\n) AS drawn"
+    name, _ = _names(query)
+    small = replace(query, relation=quote(name, dialect))
+    statement, in_array = _written(small, beside, dialect)
+    if statement.side_tables:
+        with _temporary(session, name), session.holding(statement.side_tables):
+            session.create_temporary(name, sample, _DRAWING)
+            found = session.rows(statement.text, _COMPUTING)
+    else:
+        found = session.rows(
+            f"WITH {small.relation} AS (\n{sample}\n)\n{statement.text}", _COMPUTING
+        )
+    return statement, *_taken_apart(found, len(columns), len(query.program.names), in_array)
 
 
-def _array(rows: list[Any], width: int) -> NDArray[Any]:
+def _written(query: Query, beside: str, dialect: Dialect) -> tuple[Statement, bool]:
+    """The statement with features as columns, or where these are too many as an array."""
+    query = replace(query, options=replace(query.options, keep=(beside,)))
+    statement = draft(query, dialect)
+    if statement.too_large is None:
+        return statement, False
+    return write(replace(query, options=replace(query.options, output="array")), dialect), True
+
+
+def _taken_apart(
+    rows: Sequence[Sequence[Any]], n_inputs: int, n_features: int, in_array: bool
+) -> tuple[Array, Array]:
+    """The inputs and the features of rows that have the inputs in front."""
+    nothing = [None] * n_features
+    found = [(row[1] or nothing) if in_array else row[1:] for row in rows]
+    return _array([row[0] for row in rows], n_inputs), _array(found, n_features)
+
+
+def _array(rows: Sequence[Any], width: int) -> Array:
     return np.array(rows, dtype="float64").reshape(-1, width)
 
 
-@contextlib.contextmanager
-def sampled(session: Session, query: Query, count: int) -> Iterator[tuple[Query, NDArray[Any]]]:
-    """The query over a sample of its source, as temporary tables, and the sample's inputs."""
-    prefix = f"{query.digest[:12]}_{query.token}"
-    name, keys = (f"{prefix}{part}" for part in ("sample", "sample_keys"))
-    with contextlib.ExitStack() as drops:
-        for temporary in (name, keys):
-            drops.callback(session.drop_temporary, temporary)
+def _beside_each_other(
+    session: Session, query: Query, count: int, rows: int | None
+) -> tuple[Statement, Array, Array]:
+    """With the sample as a temporary table, of which both are read in the same order."""
+    dialect, (name, keys) = session.dialect, _names(query)
+    options = replace(query.options, keep=())
+    small = replace(query, relation=quote(name, dialect), options=options)
+    if query.long is not None:
+        small = replace(small, keys=quote(keys, dialect))
+    statement = write(small, dialect)
+    with _temporary(session, name, keys), session.holding(statement.side_tables):
         if query.long is None:
-            columns = query.program.prepare.columns
-            _draw(session, name, query.relation, columns, count)
-            query = replace(query, relation=quote(name, session.dialect))
-            yield query, _dense_inputs(session, query)
+            _draw(session, name, query.relation, query.program.prepare.columns, count, rows)
+            inputs = _dense_inputs(session, small)
         else:
-            long = _sample_long(session, query, query.long, name, keys, count)
-            query = replace(query, relation=quote(name, session.dialect), keys=long.keys)
-            yield query, _sparse_inputs(session, query, long)
+            _draw_long(session, query, query.long, name, keys, count)
+            inputs = _sparse_inputs(session, small, query.long)
+        found = session.columns(statement.text, query.program.names, _COMPUTING)
+    return statement, inputs, found
 
 
-def _sample_long(
+def _names(query: Query) -> tuple[str, str]:
+    """The temporary tables of a sample: of its rows, or entries and keys."""
+    prefix = f"{query.digest[:12]}_{query.token}"
+    return f"{prefix}sample", f"{prefix}sample_keys"
+
+
+@contextlib.contextmanager
+def _temporary(session: Session, *names: str) -> Iterator[None]:
+    """A block at whose end temporary tables of these names are dropped."""
+    session.can.require(
+        "temporary_tables", session.dialect.name, "the sample needs one; use form='wide', if there "
+        "are arrays"
+    )  # fmt: skip
+    try:
+        yield
+    finally:
+        for name in names:
+            session.drop_temporary(name)
+
+
+def _draw_long(
     session: Session, query: Query, long: LongInput, name: str, keys: str, count: int
-) -> LongInput:
-    key = quote(long.row, session.dialect)
+) -> None:
+    key, chosen = quote(long.row, session.dialect), quote(keys, session.dialect)
     every = long.keys or (
         f"(SELECT DISTINCT {key} FROM {query.relation} WHERE {key} IS NOT NULL) AS every"
     )
-    _draw(session, keys, every, [long.row], count)
-    chosen = quote(keys, session.dialect)
+    _draw(session, keys, every, [long.row], count, None)
     listed = ", ".join(quote(one, session.dialect) for one in (long.row, long.feature, long.value))
     session.create_temporary(
         name,
         f"SELECT {listed} FROM {query.relation} AS entries WHERE EXISTS "
         f"(SELECT 1 FROM {chosen} AS keys WHERE keys.{key} = entries.{key})",
-        _WHAT,
+        _DRAWING,
     )
     session.restore_names(("temp", name), (long.row, long.feature, long.value), view=False)
-    return replace(long, keys=chosen)
 
 
-def _draw(session: Session, name: str, relation: str, columns: Sequence[str], count: int) -> None:
-    session.create_temporary(name, _sample(session, relation, columns, count), _WHAT)
+def _draw(
+    session: Session,
+    name: str,
+    relation: str,
+    columns: Sequence[str],
+    count: int,
+    rows: int | None,
+) -> None:
+    sample = _sample(session, relation, columns, count, rows)
+    session.create_temporary(name, sample, _DRAWING)
     session.restore_names(("temp", name), columns, view=False)
 
 
-def _sample(session: Session, relation: str, columns: Sequence[str], count: int) -> str:
+def _sample(
+    session: Session, relation: str, columns: Sequence[str], count: int, rows: int | None
+) -> str:
     """The SELECT of so many rows, or of all if there are no more."""
-    ((rows,),) = session.rows(f"SELECT COUNT(*) FROM {relation}", "counting rows")
+    if rows is None:
+        ((rows,),) = session.rows(f"SELECT COUNT(*) FROM {relation}", "counting rows")
     listed = ", ".join(quote(column, session.dialect) for column in columns)
     everything = f"SELECT {listed} FROM {relation}"
     return everything if rows <= count else session.sample(relation, columns, count)
 
 
-def _dense_inputs(session: Session, query: Query) -> NDArray[Any]:
+def _dense_inputs(session: Session, query: Query) -> Array:
     columns = query.program.prepare.columns
     names = [f"x{i}" for i in range(len(columns))]
-    inputs = zip(_inputs(session, query), names, strict=True)
+    inputs = zip(_doubles(query, session.dialect), names, strict=True)
     casts = ", ".join(f"{value} AS {name}" for value, name in inputs)
-    return session.columns(f"SELECT {casts} FROM {query.relation}", names, "reading the sample")
+    return session.columns(f"SELECT {casts} FROM {query.relation}", names, _READING)
 
 
-def _sparse_inputs(session: Session, query: Query, long: LongInput) -> NDArray[Any]:
+def _sparse_inputs(session: Session, query: Query, long: LongInput) -> Array:
     dialect = session.dialect
     key = quote(long.row, dialect)
     # With the relation's name, as a column may be named as one of our keys'.
     feature, value = (f"entries.{quote(one, dialect)}" for one in (long.feature, long.value))
     name = dialect.cast.format(value=feature, type=dialect.text_type)
-    ((count,),) = session.rows(f"SELECT COUNT(*) FROM {long.keys}", "reading the sample")
-    double = soft_cast(value, "float64", dialect, boolean=long.value in (query.booleans or ()))
+    ((count,),) = session.rows(f"SELECT COUNT(*) FROM {query.keys}", _READING)
+    double = soft_cast(value, "float64", dialect, boolean=long.value in query.booleans)
     entries = session.rows(
         f"SELECT keys.place, {name}, {double} "
         f"FROM {query.relation} AS entries "
-        f"JOIN (SELECT ROW_NUMBER() OVER () AS place, {key} AS row_key FROM {long.keys}) AS keys "
+        f"JOIN (SELECT ROW_NUMBER() OVER () AS place, {key} AS row_key FROM {query.keys}) AS keys "
         f"ON keys.row_key = entries.{key}",
-        "reading the sample",
+        _READING,
     )
     columns = {name: i for i, name in enumerate(query.program.prepare.columns)}
     inputs = np.zeros((count, len(columns)))
@@ -132,11 +204,9 @@ def _sparse_inputs(session: Session, query: Query, long: LongInput) -> NDArray[A
     return inputs
 
 
-def _inputs(session: Session, query: Query) -> list[str]:
+def _doubles(query: Query, dialect: Dialect) -> list[str]:
     """The input columns as doubles."""
-    dialect, prepare = session.dialect, query.program.prepare
-    booleans = prepare.booleans if query.booleans is None else query.booleans
     return [
-        soft_cast(quote(name, dialect), "float64", dialect, boolean=name in booleans)
-        for name in prepare.columns
+        soft_cast(quote(name, dialect), "float64", dialect, boolean=name in query.booleans)
+        for name in query.program.prepare.columns
     ]

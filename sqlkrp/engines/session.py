@@ -1,7 +1,7 @@
-"""What an engine is to the rest: a connection that runs, loads, fetches and writes.
+"""What an engine is to the rest: a connection that looks, runs, fetches and writes.
 
-An engine is one file: a subclass of :class:`Session`, and its record of facts in
-``sqlkrp.sql.dialects``. It knows nothing of maps.
+An engine is one file: a subclass of :class:`Session`, with a record of what its engine can do, and
+its record of facts in ``sqlkrp.sql.dialects``. It knows nothing of maps.
 """
 
 from __future__ import annotations
@@ -9,28 +9,71 @@ from __future__ import annotations
 import contextlib
 import gzip
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from numpy.typing import NDArray
 
-from sqlkrp.errors import ParameterError
+from sqlkrp.errors import LimitError, ParameterError
 from sqlkrp.files import write_whole
 from sqlkrp.sql.facts import Dialect
-from sqlkrp.sql.names import TableName, quote, quote_table
+from sqlkrp.sql.names import TableName, quote, quote_table, text
 from sqlkrp.sql.side_tables import Table
 
-__all__ = ["Session", "TableOrFile", "csv_file"]
+__all__ = ["Capabilities", "Found", "Session", "TableOrFile", "Target", "csv_file"]
 
 #: A table's name, or the path of a file that the engine reads by itself.
 TableOrFile = TableName | Path
+
+#: A table or view that is there: the full name that the engine keeps it under, and which it is.
+Found = tuple[tuple[str, ...], str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capabilities:
+    """What an engine can do beyond tables and SELECTs; what it cannot, nobody pretends."""
+
+    transactions: bool = False
+    """A block is whole or not at all, and sees the source as it was when it began. Without: a
+    statement guards itself, what failed is dropped, and a table cannot be replaced."""
+    temporary_tables: bool = False
+    """Side tables and samples that nobody else sees. Without: no tables form, no sparse input."""
+    views: bool = False
+    comments: bool = False
+    """Of tables and views, by COMMENT ON."""
+    relations: bool = False
+    """A query can be a lazy relation of the engine's own."""
+
+    def require(self, name: str, engine: str, instead: str) -> None:
+        """Raise LimitError unless the engine can do what is in the field of this name."""
+        if not getattr(self, name):
+            raise LimitError(f"{engine} has no {_WORDS.get(name, name)}: {instead}")
+
+
+_WORDS = {"temporary_tables": "temporary tables", "relations": "lazy relations"}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A name to create something under."""
+
+    full: tuple[str, ...]
+    found: Found | None
+    """What is there already."""
+
+    @property
+    def name(self) -> str:
+        """Its name for messages."""
+        return ".".join(self.full)
 
 
 class Session(ABC):
     """A connection to a database, and how that engine does what every engine must."""
 
     dialect: Dialect
+    can: Capabilities
     connection: Any
     on_progress: Callable[[float], None] | None = None
     """Called with the share done (0 to 1) while a long statement runs."""
@@ -41,14 +84,15 @@ class Session(ABC):
 
     # --- looking ------------------------------------------------------------------------------
 
-    def relation(self, table: TableOrFile) -> str:
-        """A table, or where the engine reads them a file, as SQL."""
+    def look(self, table: TableOrFile, name: str) -> tuple[str, dict[str, str]]:
+        """A table, or where the engine reads them a file, as SQL; its columns and their types."""
         if isinstance(table, Path):
             raise ParameterError(
                 f"{self.dialect.name} reads tables, and {str(table)!r} is a file: load it there "
                 "first"
             )
-        return quote_table(table, self.dialect)
+        relation = quote_table(table, self.dialect)
+        return relation, self.describe(relation, name)
 
     @abstractmethod
     def describe(self, relation: str, name: str) -> dict[str, str]:
@@ -59,20 +103,20 @@ class Session(ABC):
         """The kind of a column of this type: FLOAT32, NUMBER, or the type's name."""
 
     @abstractmethod
+    def target(self, table: TableName) -> Target:
+        """The name that a table of this name would be created under, and what is there."""
+
+    @abstractmethod
+    def find(self, table: TableName) -> Found | None:
+        """The table or view that a statement would read by this name; None if there is none."""
+
+    @abstractmethod
     def reads(self, relation: str) -> set[str]:
         """The bare names of what a relation reads, through views and as parts, in lower case."""
 
-    @abstractmethod
-    def full_name(self, table: TableName) -> tuple[str, ...]:
-        """The name that a table of this name would be created under."""
-
-    @abstractmethod
-    def find(self, table: TableName) -> tuple[tuple[str, ...], str] | None:
-        """The full name of a table or view, and which it is; None if there is none."""
-
-    @abstractmethod
     def primary_key(self, table: TableName) -> list[str]:
         """The columns of a table's primary key; none of a view, or where there is none."""
+        return []
 
     def files(self) -> list[Path]:
         """The database's own files, which no export may replace."""
@@ -92,11 +136,8 @@ class Session(ABC):
     def columns(self, sql: str, names: Sequence[str], what: str) -> NDArray[Any]:
         """Some columns of a query as one array of doubles, NaN for NULL."""
 
-    has_relations = False
-    """Whether a query can be a lazy relation of the engine's own."""
-
     def lazily(self, sql: str) -> Any:
-        """A query as such a relation."""
+        """A query as a lazy relation, where the engine has such."""
         raise NotImplementedError
 
     def sample(self, relation: str, columns: Sequence[str], count: int) -> str:
@@ -106,27 +147,46 @@ class Session(ABC):
 
     # --- writing ------------------------------------------------------------------------------
 
-    @abstractmethod
     def transaction(self, *, keep: bool = True) -> contextlib.AbstractContextManager[None]:
         """All or nothing; inside a transaction of the user's, a part of that.
 
-        Without ``keep`` nothing that was created in it stays.
+        Without ``keep`` nothing that was created in it stays. Where the engine has no transactions
+        this is a block like any other.
         """
+        if self.can.transactions:
+            raise NotImplementedError
+        return contextlib.nullcontext()
 
-    @abstractmethod
     def load(self, name: str, columns: Table) -> None:
-        """Load a side table as a temporary table."""
+        """Load a side table as a temporary table, where the engine has such."""
+        raise NotImplementedError
 
-    @abstractmethod
     def create_temporary(self, name: str, select: str, what: str) -> None:
         """Create a temporary table from a SELECT."""
+        self.execute(f"CREATE TEMPORARY TABLE {quote(name, self.dialect)} AS {select}", what)
 
-    @abstractmethod
     def drop_temporary(self, name: str) -> None:
         """Drop a temporary table if it is there; never raises, so it can clean up."""
+        raise NotImplementedError
+
+    @contextlib.contextmanager
+    def holding(self, tables: Mapping[str, Table]) -> Iterator[None]:
+        """Side tables, for the length of a block."""
+        self.require_room_for(tables)
+        with contextlib.ExitStack() as drops:
+            for name, columns in tables.items():
+                drops.callback(self.drop_temporary, name)
+                self.load(name, columns)
+            yield
+
+    def require_room_for(self, tables: Mapping[str, Table]) -> None:
+        """Raise LimitError if there are side tables, and the engine has no temporary ones."""
+        if tables:
+            why = "the tables form and sparse input need them; use form='wide'"
+            self.can.require("temporary_tables", self.dialect.name, why)
 
     @abstractmethod
-    def create(self, into: TableName, select: str, *, view: bool, replace: bool) -> int | None:
+    def create(self, into: Target, select: str, *, view: bool, replace: bool) -> int | None:
         """Create a table or view from a SELECT; how many rows the table has."""
 
     def restore_names(  # noqa: B027 - most engines take every name as it is
@@ -134,9 +194,11 @@ class Session(ABC):
     ) -> None:
         """Give what was just created columns of these names, where the engine chose others."""
 
-    @abstractmethod
-    def comment(self, into: TableName, text: str, *, view: bool) -> None:
-        """Attach a comment to what was created."""
+    def comment(self, into: Target, told: str, *, view: bool) -> None:
+        """Attach a comment to what was created, where the engine has such."""
+        kind, name = "VIEW" if view else "TABLE", quote_table(into.full, self.dialect)
+        written = text(told, self.dialect)
+        self.execute(f"COMMENT ON {kind} {name} IS {written}", f"naming the map of {into.name!r}")
 
     @abstractmethod
     def destination(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import io
 import os
 import re
@@ -17,8 +16,9 @@ from urllib.parse import quote as url_quote
 import numpy as np
 from numpy.typing import NDArray
 
-from sqlkrp.engines.session import Session, csv_file
-from sqlkrp.errors import ColumnError, EngineError, ParameterError
+from sqlkrp.engines.session import Capabilities, Found, Session, Target, csv_file
+from sqlkrp.errors import ColumnError, EngineError
+from sqlkrp.files import csv_text
 from sqlkrp.maps.source import BOOLEAN, NUMBER
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.sql.names import TableName, quote, quote_table, table_name
@@ -38,6 +38,7 @@ class SQLite(Session):
     """A SQLite connection that computes features."""
 
     dialect = dialect("sqlite")
+    can = Capabilities(transactions=True, temporary_tables=True, views=True)
 
     connection: sqlite3.Connection
 
@@ -47,17 +48,8 @@ class SQLite(Session):
         self._undropped: set[str] = set()
 
     @classmethod
-    def open(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        read_only: bool = False,
-        memory_limit: str | None = None,
-        threads: int | None = None,
-    ) -> SQLite:
+    def open(cls, path: str | os.PathLike[str], *, read_only: bool = False) -> SQLite:
         """Open a database file."""
-        if memory_limit is not None or threads is not None:
-            raise ParameterError("memory_limit and threads are DuckDB's: SQLite has neither")
         name = os.path.abspath(os.fspath(path))
         try:
             connection = sqlite3.connect(
@@ -151,24 +143,26 @@ class SQLite(Session):
             rows = self._send("SELECT file FROM pragma_database_list").fetchall()
         return [Path(file) for (file,) in rows if file]
 
-    def full_name(self, table: TableName) -> tuple[str, ...]:
+    def target(self, table: TableName) -> Target:
         parts = table_name(table, self.dialect)
-        return parts if len(parts) > 1 else ("main", *parts)
+        full = parts if len(parts) > 1 else ("main", *parts)
+        return Target(full, self._look_in(full[-2], full[-1]))
 
-    def find(self, table: TableName) -> tuple[tuple[str, ...], str] | None:
+    def find(self, table: TableName) -> Found | None:
         parts = table_name(table, self.dialect)
         # An unqualified name is that of a temporary table first, as for SQLite itself.
         places = [parts[-2]] if len(parts) > 1 else ["temp", "main"]
-        for place in places:
-            with _told(f"looking for {parts[-1]!r}"), self._listening():
-                rows = self._send(
-                    f"SELECT name, type FROM {quote(place, self.dialect)}.sqlite_master"
-                    " WHERE type IN ('table', 'view') AND lower(name) = lower(?)",
-                    [parts[-1]],
-                ).fetchall()
-            if rows:
-                return (place.lower(), rows[0][0]), rows[0][1]
-        return None
+        found = (self._look_in(place, parts[-1]) for place in places)
+        return next((one for one in found if one is not None), None)
+
+    def _look_in(self, place: str, name: str) -> Found | None:
+        with _told(f"looking for {name!r}"), self._listening():
+            rows = self._send(
+                f"SELECT name, type FROM {quote(place, self.dialect)}.sqlite_master"
+                " WHERE type IN ('table', 'view') AND lower(name) = lower(?)",
+                [name],
+            ).fetchall()
+        return ((place.lower(), rows[0][0]), rows[0][1]) if rows else None
 
     # --- running ------------------------------------------------------------------------------
 
@@ -240,7 +234,6 @@ class SQLite(Session):
             raise
 
     def load(self, name: str, columns: Table) -> None:
-        self.drop_temporary(name)
         places = ", ".join("?" for _ in columns)
         with _told(f"loading the side table {name}"):
             self._send(create_side_table(name, columns, self.dialect, temporary=True))
@@ -249,10 +242,6 @@ class SQLite(Session):
                 zip(*(array.tolist() for array in columns.values()), strict=True),
             )
 
-    def create_temporary(self, name: str, select: str, what: str) -> None:
-        self.drop_temporary(name)
-        self.execute(f"CREATE TEMPORARY TABLE {quote(name, self.dialect)} AS {select}", what)
-
     def drop_temporary(self, name: str) -> None:
         try:
             self._send(f"DROP TABLE IF EXISTS temp.{quote(name, self.dialect)}")
@@ -260,10 +249,10 @@ class SQLite(Session):
         except sqlite3.Error:
             self._undropped.add(name)  # while a cursor of the user's is open, none can be dropped
 
-    def create(self, into: TableName, select: str, *, view: bool, replace: bool) -> int | None:
+    def create(self, into: Target, select: str, *, view: bool, replace: bool) -> int | None:
         kind = "VIEW" if view else "TABLE"
-        name = quote_table(self.full_name(into), self.dialect)
-        what = f"creating {'.'.join(self.full_name(into))!r}"
+        name = quote_table(into.full, self.dialect)
+        what = f"creating {into.name!r}"
         if replace:
             self.execute(f"DROP {kind} IF EXISTS {name}", what)
         self.execute(f"CREATE {kind} {name} AS\n{select}", what)
@@ -291,9 +280,6 @@ class SQLite(Session):
                 f"naming the column {name!r}",
             )
 
-    def comment(self, into: TableName, text_of: str, *, view: bool) -> None:
-        """SQLite has no comments; a view keeps those of its statement, which name the map."""
-
     @contextlib.contextmanager
     def destination(self, path: str | Path, *, replace: bool) -> Iterator[Callable[[str], int]]:
         if str(path) == "-":
@@ -309,27 +295,17 @@ class SQLite(Session):
         count = 0
         with _told(f"writing {named}"), self._listening():
             cursor = self._send(select)
-            file.write(_csv_text([[column[0] for column in cursor.description]]))
+            file.write(csv_text([[column[0] for column in cursor.description]]))
             while rows := cursor.fetchmany(_ROWS_AT_ONCE):
                 if any(isinstance(value, bytes) for value in rows[0]):
                     rows = [
                         [one.hex() if isinstance(one, bytes) else one for one in row]
                         for row in rows
                     ]
-                file.write(_csv_text(rows))
+                file.write(csv_text(rows))
                 count += len(rows)
         file.flush()
         return count
-
-
-def _csv_text(rows: Sequence[Sequence[Any]], end: str = "\n") -> str:
-    """Rows as CSV."""
-    text = io.StringIO(newline="")
-    csv.writer(text, lineterminator=end).writerows(rows)
-    if end == "\n" and "\r" in text.getvalue():
-        # Python (3.11) quotes only what ends its own lines, and readers end lines at these, too.
-        return "".join(_csv_text([row], "\r\n").removesuffix("\r\n") + "\n" for row in rows)
-    return text.getvalue()
 
 
 def _look_at_signals(heard: list[BaseException]) -> Iterator[int]:
@@ -355,6 +331,12 @@ def _told(what: str) -> Iterator[None]:
     except sqlite3.Error as bad:
         told = " ".join(str(bad).split())[:300]
         cure = ": another connection is at work in it; try again when that is done"
-        raise EngineError(
-            f"SQLite refused {what}: {told}{cure if 'locked' in told else ''}"
-        ) from bad
+        raise EngineError(f"SQLite refused {what}: {told}{cure if _is_busy(bad) else ''}") from bad
+
+
+def _is_busy(bad: sqlite3.Error) -> bool:
+    """Whether another connection holds what this one needs."""
+    code = getattr(bad, "sqlite_errorcode", None)
+    if code is None:  # before Python 3.11 there was only the text
+        return "locked" in str(bad)
+    return code & 0xFF in (5, 6)  # SQLITE_BUSY, SQLITE_LOCKED

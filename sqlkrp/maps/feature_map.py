@@ -15,7 +15,7 @@ import numpy as np
 
 from sqlkrp.display import html_table
 from sqlkrp.errors import ParameterError
-from sqlkrp.files import write_folder, write_whole
+from sqlkrp.files import csv_text, write_folder, write_whole
 from sqlkrp.mapfile import Content, digest, dumps
 from sqlkrp.maps.allowed import Whole
 from sqlkrp.maps.automatic import Taken
@@ -25,7 +25,7 @@ from sqlkrp.maps.parameters import plain, title_of
 from sqlkrp.sql.dialects import dialect as facts_of
 from sqlkrp.sql.names import TableName, quote, quote_table
 from sqlkrp.sql.options import Options, name_list, with_options
-from sqlkrp.sql.side_tables import create_side_table, load_side_table
+from sqlkrp.sql.side_tables import Table, create_side_table, load_side_table
 from sqlkrp.sql.statement import Preflight, Query, Statement, preflight, write
 from sqlkrp.sql.tables import side_tables
 from sqlkrp.version import __version__
@@ -157,6 +157,7 @@ class FeatureMap(Transformer):
             relation=relation,
             array_name=self.prefix,
             options=options,
+            booleans=self.program.prepare.booleans,
         )
 
     @property
@@ -214,8 +215,6 @@ class FeatureMap(Transformer):
         ``load.sql`` there creates and fills the tables that the statements of
         ``to_sql(form="tables")`` join, when it is run from inside the folder.
         """
-        from sqlkrp.engines.duckdb import write_tables
-
         facts = facts_of(dialect)
         if format not in facts.load_file:
             allowed = " or ".join(map(repr, facts.load_file))
@@ -223,7 +222,8 @@ class FeatureMap(Transformer):
         tables = dict(side_tables(self.program, self.digest_).values())
         target = Path(folder)
         with write_folder(target, _OWN_FILES, replace=replace) as part:
-            write_tables(tables, part, f".{format}")
+            for name, columns in tables.items():
+                _write_side_table(part / f"{name}.{format}", columns)
             load = [
                 f"{create_side_table(name, columns, facts)};\n"
                 + load_side_table(name, columns, f"{name}.{format}", format, facts)
@@ -236,6 +236,17 @@ class FeatureMap(Transformer):
                 head += "-- Generated, and never executed there by sqlkrp's tests.\n"
             (part / "load.sql").write_text(head + "\n".join(load) + "\n", encoding="utf-8")
         return sorted(target.iterdir())
+
+
+def _write_side_table(path: Path, columns: Table) -> None:
+    if path.suffix == ".parquet":
+        from sqlkrp.engines.duckdb import write_parquet
+
+        write_parquet(path, columns)
+    else:
+        rows = zip(*(array.tolist() for array in columns.values()), strict=True)
+        # Line ends as they are: text is translated on some systems.
+        path.write_bytes(csv_text([list(columns), *rows]).encode())
 
 
 def _ends(names: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,6 +120,14 @@ class Source(Protocol):
     def head(self, columns: Sequence[str], count: int) -> NDArray[np.float64]:
         """These columns of the first so many rows, in no order; NaN for what is missing."""
 
+    @property
+    def no_rows(self) -> str:
+        """Why it is no :class:`RowSource`, for a message; empty if it is one."""
+
+
+class RowSource(Source, Protocol):
+    """What rows can be drawn from, and programs be averaged over."""
+
     def sample(
         self, columns: Sequence[str], count: int, rng: np.random.Generator, spare: int = 0
     ) -> NDArray[np.float64]:
@@ -130,6 +138,13 @@ class Source(Protocol):
 
     def means(self, program: Program) -> NDArray[np.float64]:
         """The average of each output of a program, over the rows that have outputs."""
+
+
+def _rows_of(source: Source) -> RowSource:
+    """The source, if rows can be drawn from it."""
+    if source.no_rows:
+        raise ParameterError(source.no_rows)
+    return cast(RowSource, source)
 
 
 @dataclass(frozen=True)
@@ -154,7 +169,7 @@ class Inputs:
         """So many prepared rows of the source that have no missing value."""
         spare = 0
         while True:
-            drawn = self.source.sample(self.prepare.columns, count, rng, spare)
+            drawn = _rows_of(self.source).sample(self.prepare.columns, count, rng, spare)
             prepared = drawn
             for stage in (self.prepare, *self.before):
                 prepared = apply(stage, prepared)
@@ -174,7 +189,7 @@ class Inputs:
         """The averages of what these stages make of the inputs."""
         whole = (self.prepare, *self.before, *stages)
         names = tuple(f"m{i}" for i in range(whole[-1].n_outputs))
-        found = self.source.means(Program(whole, names))
+        found = _rows_of(self.source).means(Program(whole, names))
         if not np.isfinite(found).all():
             raise ColumnError(
                 "there is no average to compute: no row is without a missing value, or values are "
@@ -206,6 +221,7 @@ class NamesSource:
     keys: Collection[str] = ()
     has_values = False
     is_sparse = False
+    no_rows = _NEEDS_DATA
 
     def __init__(self, names: Sequence[str]) -> None:
         self.kinds = dict.fromkeys(names, NUMBER)
@@ -222,14 +238,6 @@ class NamesSource:
     def head(self, columns: Sequence[str], count: int) -> NDArray[np.float64]:
         raise ParameterError(_NEEDS_DATA)
 
-    def sample(
-        self, columns: Sequence[str], count: int, rng: np.random.Generator, spare: int = 0
-    ) -> NDArray[np.float64]:
-        raise ParameterError(_NEEDS_DATA)
-
-    def means(self, program: Program) -> NDArray[np.float64]:
-        raise ParameterError(_NEEDS_DATA)
-
 
 class ArraySource:
     """A two-dimensional array (columns x0, x1, ...) or a pandas DataFrame."""
@@ -237,6 +245,7 @@ class ArraySource:
     keys: Collection[str] = ()
     has_values = True
     is_sparse = False
+    no_rows = ""
 
     def __init__(self, data: Any) -> None:
         if is_table(data):

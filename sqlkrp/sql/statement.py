@@ -47,8 +47,8 @@ class Query:
     options: Options = field(default_factory=Options)
     keys: str | None = None
     """Of sparse input, the relation with one row for each row of the answer."""
-    booleans: Collection[str] | None = None
-    """The input columns that are truth values; None for those that were at fit."""
+    booleans: Collection[str] = ()
+    """The input columns that are truth values: of the source, or where none was seen at fit."""
     token: str = ""
     """In the names of this statement's side tables, if they must be its own."""
     guard: bool = True
@@ -252,7 +252,7 @@ def _job(query: Query, form: Form, plan: Plan | None, dialect: Dialect) -> Job:
         output=output,
         output_names=tuple(output.names(query.array_name, program.names)),
         guard=query.guards(form),
-        booleans=program.prepare.booleans if query.booleans is None else query.booleans,
+        booleans=query.booleans,
         dialect=dialect,
         side=side_tables(program, query.digest, query.token) if joins else {},
     )
