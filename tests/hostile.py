@@ -14,5 +14,5 @@ INNER = [
     "length", "lengths", "s", "source", "inputs", "columns", "entries", "entry", "given", "name",
     "row_key", "key_table", "keys", "place", "collected", "items", "f0", "hyperplane", "sign",
     "pool", "component", "term", "factor", "product", "point", "coordinate", "output", "constant",
-    "fill", "shift", "scale", "t",
+    "fill", "shift", "scale", "t", "picks", "entry_values",
 ]  # fmt: skip

@@ -22,6 +22,24 @@ PAPER = {
 paper_krp = functools.partial(sqlkrp.KRP, **PAPER)
 
 
+#: Maps that have, together, each kind of stage but the last of RankOneProjection(binary=True).
+#: All in one would be nested more deeply than SQLite and DataFusion parse.
+EVERY_STAGE = {
+    "products": lambda size=6, **options: sqlkrp.chain(
+        # Butterflies, and then signed sums whose products have unequal numbers of factors.
+        sqlkrp.ComplexKRP(3, size, n_terms=2, block_size=4, gamma=0.125, coef0=0.5, **options),
+        sqlkrp.RandomMaclaurin(size + 1, degree=3, scaling="standard"),
+        random_state=0,
+    ),
+    "distances": lambda size=6, **options: sqlkrp.chain(
+        # Distances, exponentials and a matrix, and then another one with cosines.
+        sqlkrp.Nystroem(size, gamma=0.05, **options),
+        sqlkrp.RandomFourier(size, scaling="standard", gamma=0.05),
+        random_state=0,
+    ),
+}
+
+
 def of_columns_as_they_are(one):
     """A map whose columns are not scaled, if nothing else was said."""
     scalings = [name for name in one.get_params() if name.endswith("scaling")]

@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from hostile import HOSTILE, INNER
-from support import dyadic, paper_krp
+from support import EVERY_STAGE, dyadic, paper_krp
 
-import sqlkrp
 from sqlkrp.errors import LimitError, SqlkrpError
 from sqlkrp.sql.dialects import dialect
 
@@ -53,24 +52,6 @@ def test_every_engine_equals_numpy_on_dyadic_data(engine, form, degree, pool):
     error = np.abs(engine.features(krp, keep=["id"], form=form)[:, 1:] - features).max(axis=0)
     # Relative to the feature's own size: sums over terms may cancel.
     assert (error <= 1e-12 * np.abs(features).max(axis=0)).all()
-
-
-#: Maps that have, together, each kind of stage but the last of RankOneProjection(binary=True).
-#: All in one would be nested more deeply than SQLite and DataFusion parse.
-EVERY_STAGE = {
-    "products": lambda **options: sqlkrp.chain(
-        # Butterflies, and then signed sums whose products have unequal numbers of factors.
-        sqlkrp.ComplexKRP(3, 6, n_terms=2, block_size=4, gamma=0.125, coef0=0.5, **options),
-        sqlkrp.RandomMaclaurin(7, degree=3, scaling="standard"),
-        random_state=0,
-    ),
-    "distances": lambda **options: sqlkrp.chain(
-        # Distances, exponentials and a matrix, and then another one with cosines.
-        sqlkrp.Nystroem(6, gamma=0.05, **options),
-        sqlkrp.RandomFourier(4, scaling="standard", gamma=0.05),
-        random_state=0,
-    ),
-}
 
 
 def test_every_stage_is_there():
