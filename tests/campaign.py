@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from hostile import HOSTILE, INNER
+from hostile import HOSTILE, INNER, spelt_apart
 
 import sqlkrp
 from sqlkrp.errors import ColumnError, EngineError, FitWarning, LimitError, ParameterError
@@ -53,10 +53,7 @@ PALETTES = [("dyadic",), ("dyadic", "whole", "truth", "zero"), ("single",), tupl
 
 
 def names_of(rng, count):
-    known = {}
-    for name in rng.permutation(HOSTILE + INNER):
-        known.setdefault(name.casefold(), str(name))
-    return [*known.values()][:count]
+    return spelt_apart([str(name) for name in rng.permutation(HOSTILE + INNER)])[:count]
 
 
 def table(rng, kinds, rows, *, holes):

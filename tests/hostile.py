@@ -16,3 +16,8 @@ INNER = [
     "pool", "component", "term", "factor", "product", "point", "coordinate", "output", "constant",
     "fill", "shift", "scale", "t", "picks", "entry_values",
 ]  # fmt: skip
+
+
+def spelt_apart(names):
+    """These names but for those that are another's in other letters."""
+    return [*{name.casefold(): name for name in reversed(names)}.values()][::-1]

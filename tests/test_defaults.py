@@ -95,8 +95,10 @@ def test_columns_of_0_and_1_are_left_as_they_are():
 
 
 @pytest.mark.parametrize("form", ["wide", "tables"])
-@pytest.mark.parametrize("nulls", ["error", "zero", "mean", "propagate"])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("nulls", "dtype"),
+    [("error", "float64"), ("zero", "float32"), ("mean", "float64"), ("propagate", "float32")],
+)
 def test_values_beyond_the_bounds_are_read_as_these(engine, form, nulls, dtype):
     frame = pd.DataFrame({"a": random(0).normal(5, 2, 50), "b": random(1).normal(-90, 40, 50),
                           "flag": np.arange(50) % 2.0})  # fmt: skip

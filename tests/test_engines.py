@@ -6,7 +6,7 @@ import campaign
 import numpy as np
 import pandas as pd
 import pytest
-from hostile import HOSTILE, INNER
+from hostile import HOSTILE, INNER, spelt_apart
 from support import EVERY_STAGE, dyadic, paper_krp
 
 from sqlkrp.errors import LimitError, SqlkrpError
@@ -203,11 +203,6 @@ def test_1500_columns(engine, form, pool):
 
 
 # --- names ----------------------------------------------------------------------------------------
-
-
-def spelt_apart(names):
-    """These names but for those that are another's in other letters."""
-    return [*{name.casefold(): name for name in reversed(names)}.values()][::-1]
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -23,7 +23,7 @@ def big(tmp_path_factory):
         columns = ", ".join(f"random() AS c{i}" for i in range(8))
         connection.execute(f"CREATE TABLE t AS SELECT {columns} FROM range({ROWS})")
         connection.execute("CREATE TABLE small AS FROM t LIMIT 10")
-    krp = sqlkrp.KRP(2, 400, pool="hadamard", random_state=0).fit([f"c{i}" for i in range(8)])
+    krp = sqlkrp.KRP(2, 100, pool="hadamard", random_state=0).fit([f"c{i}" for i in range(8)])
     krp.save(folder / MAP)
     return folder
 
