@@ -138,9 +138,10 @@ def _require_settings(engine: _Engine, settings: Iterable[str]) -> None:
         # With all that are whose the first one is.
         whose = _owners()[wrong[0]]
         names = [name for name, owners in _owners().items() if owners == whose]
-        none = "neither" if len(names) == 2 else "none of them"
+        are = "are" if len(names) > 1 else "is"
+        none = {1: "no such setting", 2: "neither"}.get(len(names), "none of them")
         raise ParameterError(
-            f"{_listed(names)} are {_listed(whose)}'s: {engine.session} has {none}"
+            f"{_listed(names)} {are} {_listed(whose)}'s: {engine.session} has {none}"
         )
 
 

@@ -108,7 +108,7 @@ class Database(Shown):
             query, data = self._query(fitted, table, options, run_now=not view)
             target = self._session.target(into)
             self._require_free(target, [data.table, options.rows], view=view, replace=replace)
-            statement = write(query, self._session.dialect)
+            statement = self._written(query)
             if not view:
                 table_sizes = features_table(statement, query, self._session.dialect)
                 require_fits(table_sizes, self._session.dialect)
@@ -169,7 +169,7 @@ class Database(Shown):
             self._session.transaction(keep=False),
         ):
             query, data = self._query(fitted, table, options, run_now=True)
-            statement = write(query, self._session.dialect)
+            statement = self._written(query)
             check_values(self._session, query.program, data)
             with self._session.holding(statement.side_tables):
                 count = write_to(statement.text)
@@ -187,8 +187,7 @@ class Database(Shown):
         """
         self._require("relations", "create a view (view=True), or take the SQL (to_sql)")
         query, _ = self._query(fitted, table, options, run_now=False)
-        statement = write(query, self._session.dialect)
-        self._session.require_room_for(statement.side_tables)
+        statement = self._written(query)
         for name, columns in statement.side_tables.items():
             self._kept.append(name)
             self._session.load(name, columns)
@@ -256,6 +255,12 @@ class Database(Shown):
             token=f"{next(_uses)}_",
             guard=not (run_now and self._session.can.transactions),
         ), data
+
+    def _written(self, query: Query) -> Statement:
+        """The statement, if the engine takes it, and has room for its side tables."""
+        statement = write(query, self._session.dialect)
+        self._session.require_room_for(statement.side_tables)
+        return statement
 
     def _require_free(
         self,

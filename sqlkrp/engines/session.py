@@ -172,7 +172,6 @@ class Session(ABC):
     @contextlib.contextmanager
     def holding(self, tables: Mapping[str, Table]) -> Iterator[None]:
         """Side tables, for the length of a block."""
-        self.require_room_for(tables)
         with contextlib.ExitStack() as drops:
             for name, columns in tables.items():
                 drops.callback(self.drop_temporary, name)
@@ -182,7 +181,7 @@ class Session(ABC):
     def require_room_for(self, tables: Mapping[str, Table]) -> None:
         """Raise LimitError if there are side tables, and the engine has no temporary ones."""
         if tables:
-            why = "the tables form and sparse input need them; use form='wide'"
+            why = "give rows with one column a feature, and form='wide'"
             self.can.require("temporary_tables", self.dialect.name, why)
 
     @abstractmethod
