@@ -7,9 +7,8 @@ exporting writes one file.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,6 @@ from sqlkrp.maps.allowed import Number, Whole
 from sqlkrp.maps.feature_map import FeatureMap, require_map
 from sqlkrp.sql.names import TableName, quote_table
 from sqlkrp.sql.options import Options, with_options
-from sqlkrp.sql.preflight import require_fits
 from sqlkrp.sql.statement import Query, Statement, features_table, write
 from sqlkrp.verification import Verification, compare
 
@@ -109,20 +107,29 @@ class Database(Shown):
             target = self._session.target(into)
             self._require_free(target, [data.table, options.rows], view=view, replace=replace)
             statement = self._written(query)
-            if not view:
-                table_sizes = features_table(statement, query, self._session.dialect)
-                require_fits(table_sizes, self._session.dialect)
-            if view and statement.side_tables:
-                why = "of sparse input" if options.long else "in the tables form"
-                instead = "create a table" if options.long else "use form='wide', or create a table"
-                raise ParameterError(f"a view {why} would need side tables that stay: {instead}")
+            self._require_fit(statement, query, view=view)
             # After the statement is written, so that one that is too large fails fast.
             check_values(self._session, query.program, data)
             with self._session.holding(statement.side_tables):
                 count = self._session.create(target, statement.text, view=view, replace=replace)
-            with self._dropped_if_it_fails(target, view=view):
+            try:
                 self._finish(target, statement, f"sqlkrp map {fitted.digest_}", view=view)
+            except BaseException:
+                if not self._session.can.transactions:
+                    self._drop(target, view=view)
+                raise
         return Run(statement, count)
+
+    def _require_fit(self, statement: Statement, query: Query, *, view: bool) -> None:
+        """Raise an error unless a table has room for the rows, or a view needs no side tables."""
+        if not view:
+            sizes = features_table(statement, query, self._session.dialect)
+            require_fits(sizes, self._session.dialect)
+        elif statement.side_tables:
+            long = query.long is not None
+            why = "of sparse input" if long else "in the tables form"
+            instead = "create a table" if long else "use form='wide', or create a table"
+            raise ParameterError(f"a view {why} would need side tables that stay: {instead}")
 
     def _finish(self, target: Target, statement: Statement, told: str, *, view: bool) -> None:
         """What is left to do for a table or view that was made."""
@@ -134,16 +141,9 @@ class Database(Shown):
         if self._session.can.comments:
             self._session.comment(target, told, view=view)
 
-    @contextlib.contextmanager
-    def _dropped_if_it_fails(self, target: Target, *, view: bool) -> Iterator[None]:
-        """A block after which what was made is dropped if it fails, where no transaction does."""
-        try:
-            yield
-        except BaseException:
-            if not self._session.can.transactions:
-                name = quote_table(target.full, self._session.dialect)
-                self._session.execute(f"DROP {'VIEW' if view else 'TABLE'} {name}", "cleaning up")
-            raise
+    def _drop(self, target: Target, *, view: bool) -> None:
+        name = quote_table(target.full, self._session.dialect)
+        self._session.execute(f"DROP {'VIEW' if view else 'TABLE'} {name}", "cleaning up")
 
     @with_options()
     def export(
@@ -259,7 +259,10 @@ class Database(Shown):
     def _written(self, query: Query) -> Statement:
         """The statement, if the engine takes it, and has room for its side tables."""
         statement = write(query, self._session.dialect)
-        self._session.require_room_for(statement.side_tables)
+        if statement.side_tables:
+            self._require(
+                "temporary_tables", "give rows with one column a feature, and form='wide'"
+            )
         return statement
 
     def _require_free(

@@ -159,8 +159,10 @@ class DuckDB(Session):
             names = self.connection.get_table_names(f"SELECT * FROM {relation}")
         return {name.lower() for name in names}
 
-    def kind(self, type_name: str) -> str:
-        return _kind(type_name)
+    @staticmethod
+    def kind(type_name: str) -> str:
+        kinds = {"FLOAT": FLOAT32, "BOOLEAN": BOOLEAN}
+        return kinds.get(type_name, NUMBER if _NUMBERS.fullmatch(type_name) else type_name)
 
     def primary_key(self, table: TableName) -> list[str]:
         found = self.find(table)
@@ -417,7 +419,7 @@ class RelationSource:
     def __init__(self, relation: Any) -> None:
         self._relation = relation
         types = dict(zip(relation.columns, map(str, relation.types), strict=True))
-        self.kinds = {name: _kind(kind) for name, kind in types.items()}
+        self.kinds = {name: DuckDB.kind(kind) for name, kind in types.items()}
         self._data = Input("", types, self.kinds, "the relation")
 
     def statistics(self, columns: Sequence[str]) -> Statistics:
@@ -456,12 +458,6 @@ def _reader(path: Path) -> tuple[str, str, str]:
         # This file, and not the others that its name would match as a pattern.
         name = re.sub(r"[\[*?]", r"[\g<0>]", name)
     return reader, _text(name), options
-
-
-def _kind(type_name: str) -> str:
-    kinds = {"FLOAT": FLOAT32, "BOOLEAN": BOOLEAN}
-    number = NUMBER if _NUMBERS.fullmatch(type_name) else type_name
-    return kinds.get(type_name, number)
 
 
 def _folded(full: Sequence[str]) -> tuple[str, ...]:

@@ -178,12 +178,6 @@ class Session(ABC):
                 self.load(name, columns)
             yield
 
-    def require_room_for(self, tables: Mapping[str, Table]) -> None:
-        """Raise LimitError if there are side tables, and the engine has no temporary ones."""
-        if tables:
-            why = "give rows with one column a feature, and form='wide'"
-            self.can.require("temporary_tables", self.dialect.name, why)
-
     @abstractmethod
     def create(self, into: Target, select: str, *, view: bool, replace: bool) -> int | None:
         """Create a table or view from a SELECT; how many rows the table has."""

@@ -76,7 +76,8 @@ class Options:
                 raise ParameterError(f"{one.name}={value!r} is not allowed: use one of {allowed}")
         kept = tuple(dict.fromkeys(name_list("keep", self.keep)))
         object.__setattr__(self, "keep", kept)
-        object.__setattr__(self, "long", _three_names(self.long))
+        if self.long is not None:
+            object.__setattr__(self, "long", _three_names(self.long))
         if self.long is None and self.rows is not None:
             raise ParameterError("a table of rows belongs to (row, feature, value) input")
         if self.long is not None and self.rows is None and kept:
@@ -97,9 +98,7 @@ def name_list(what: str, names: Iterable[str]) -> list[str]:
     return list(names)
 
 
-def _three_names(long: Any) -> tuple[str, ...] | None:
-    if long is None:
-        return None
+def _three_names(long: Any) -> tuple[str, ...]:
     names = tuple(long) if isinstance(long, (tuple, list)) else ()
     if len(names) != 3 or not all(isinstance(name, str) for name in names) or len(set(names)) < 3:
         raise ParameterError(
