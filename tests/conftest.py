@@ -16,11 +16,26 @@ from urllib.parse import quote as url_quote
 import duckdb
 import psycopg
 import pytest
+from hypothesis import is_hypothesis_test, settings
 
 from sqlkrp.cli import main
 
 # A shell starts background jobs deaf to Ctrl-C, and they would hand that on to what tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config):
+    """With ``-m slow`` the tests of properties run again, with ten times the examples."""
+    settings.register_profile("thorough", max_examples=1000)
+    if config.getoption("markexpr") == "slow":
+        settings.load_profile("thorough")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    for item in items:
+        if config.getoption("markexpr") == "slow" and is_hypothesis_test(item.function):
+            item.add_marker("slow")
 
 
 @pytest.fixture

@@ -112,9 +112,9 @@ def test_verify_plans_and_writes_the_statement_that_it_runs(connection, krp, mon
     from sqlkrp.sql import statement
 
     written, planned = [], []
-    write, plan = statement._write, statement.plan_program
+    write, plan = statement._statement, statement.plan_program
     monkeypatch.setattr(
-        statement, "_write", lambda *given: written.append(write(*given)) or written[-1]
+        statement, "_statement", lambda *given: written.append(write(*given)) or written[-1]
     )
     monkeypatch.setattr(
         statement,

@@ -25,6 +25,7 @@ from sqlkrp.maps.allowed import Number, Whole
 from sqlkrp.maps.feature_map import FeatureMap, require_map
 from sqlkrp.sql.names import TableName, quote_table
 from sqlkrp.sql.options import Options, with_options
+from sqlkrp.sql.preflight import require_fits
 from sqlkrp.sql.statement import Query, Statement, features_table, write
 from sqlkrp.verification import Verification, compare
 
