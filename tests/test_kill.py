@@ -105,3 +105,23 @@ def test_stopping_a_run_leaves_no_table(big, number):
         assert connection.execute("SELECT COUNT(*) FROM f").fetchone() == (10,)
         connection.execute("DROP TABLE f")
     assert sorted(p.name for p in big.iterdir()) == [MAP, "w.duckdb"]
+
+
+@pytest.mark.parametrize("name", ["wide.csv", "wide*.csv"])
+def test_ctrl_c_while_a_csv_s_types_are_looked_for(tmp_path, name):
+    """All of the file is read for them, which the driver does not end for a signal by itself."""
+    columns = ", ".join(f"round(random(), 3) AS c{i}" for i in range(300))
+    path = tmp_path / "wide.csv"
+    duckdb.execute(f"COPY (SELECT {columns} FROM range(25_000)) TO '{path}' (HEADER)")
+    process = start(tmp_path, "draw", name, "-o", MAP)
+    files = f"/proc/{process.pid}/fd"
+
+    def opened():
+        return str(path) in map(os.path.realpath, (f"{files}/{n}" for n in os.listdir(files)))
+
+    wait_until(opened, process)
+    os.kill(process.pid, signal.SIGINT)
+    out, err = process.communicate()
+    assert (process.returncode, out) == (130, "")
+    assert err == "sqlkrp: interrupted; nothing was left behind\n"
+    assert [one.name for one in tmp_path.iterdir()] == ["wide.csv"]

@@ -118,19 +118,19 @@ class DuckDB(Session):
             return super().look(table, name)
         reader, path, options = _reader(table)
         if reader == "read_csv" and table.exists():
-            with contextlib.suppress(duckdb.Error):  # reading it tells what is wrong with it
-                return self._sniffed(path)
+            with contextlib.suppress(EngineError):  # reading it tells what is wrong with it
+                return self._sniffed(path, name)
         relation = _fenced(f"{reader}({path}, {options})")
         return relation, self.describe(relation, name)
 
-    def _sniffed(self, path: str) -> tuple[str, dict[str, str]]:
+    def _sniffed(self, path: str, name: str) -> tuple[str, dict[str, str]]:
         """A CSV file with its types and marks, which are looked for in all of it, once.
 
         Each statement that looks for them again reads it twice, and first on one core.
         """
-        cursor = self.connection.execute(f"SELECT * FROM sniff_csv({path}, {_CSV_OPTIONS})")
-        (row,) = cursor.fetchall()
-        found = dict(zip((column[0] for column in cursor.description), row, strict=True))
+        look = f"SELECT * FROM sniff_csv({path}, {_CSV_OPTIONS})"
+        (row,) = self.rows(look, f"a look at {name}")
+        found = dict(zip((one[0] for one in self.connection.description), row, strict=True))
         types = {column["name"]: column["type"] for column in found["Columns"]}
         options = {
             "columns": "{" + ", ".join(f"{_text(k)}: {_text(v)}" for k, v in types.items()) + "}",
@@ -147,11 +147,11 @@ class DuckDB(Session):
 
     def describe(self, relation: str, name: str) -> dict[str, str]:
         try:
-            rows = self.connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
-        except duckdb.ConnectionException as bad:
-            raise EngineError(f"cannot read {name}: {_in_short(bad)}") from bad
-        except duckdb.Error as bad:
-            raise ColumnError(f"cannot read {name}: {_in_short(bad)}") from bad
+            rows = self.rows(f"DESCRIBE SELECT * FROM {relation}", f"a look at {name}")
+        except EngineError as bad:
+            cause = bad.__cause__ or bad
+            kind = EngineError if isinstance(cause, duckdb.ConnectionException) else ColumnError
+            raise kind(f"cannot read {name}: {_in_short(cause)}") from cause
         return {row[0]: row[1] for row in rows}
 
     def reads(self, relation: str) -> set[str]:
