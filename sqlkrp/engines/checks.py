@@ -81,10 +81,12 @@ def _warn_of_range(session: Session, program: Program, largest: float | None) ->
     limits = np.finfo(prepare.dtype)
     # What is off where every number is, is a bound on the terms that are added up. A sum whose
     # terms cancel leaves a rounding error of them.
-    sizes = np.array([[largest], [largest * float(limits.eps)]])
+    sizes = np.array([[largest], [largest * float(limits.eps)], [1.0]])
     inputs = np.repeat(sizes, prepare.n_inputs, axis=1)
     errors = program.rounding(inputs, 1.0)
-    high, low = np.where(np.isnan(errors), np.inf, errors).max(axis=1).tolist()
+    high, low, ordinary = np.where(np.isnan(errors), np.inf, errors).max(axis=1).tolist()
+    if not ordinary:
+        return  # every sum is of nothing
     if high > float(limits.max) or low < float(limits.smallest_subnormal):
         how = "large" if high > float(limits.max) else "small"
         warnings.warn(
