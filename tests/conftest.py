@@ -16,6 +16,7 @@ from urllib.parse import quote as url_quote
 import duckdb
 import psycopg
 import pytest
+import threadpoolctl
 from hypothesis import is_hypothesis_test, settings
 
 from sqlkrp.cli import main
@@ -26,6 +27,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def pytest_configure(config):
     """With ``-m slow`` the tests of properties run again, with ten times the examples."""
+    threadpoolctl.threadpool_limits(1, "blas")  # threads would wait for each other's few numbers
     settings.register_profile("thorough", max_examples=1000)
     if config.getoption("markexpr") == "slow":
         settings.load_profile("thorough")

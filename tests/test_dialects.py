@@ -49,19 +49,28 @@ def statements(name, krp):
         yield create_side_table(table, columns, DIALECTS[name])
 
 
+def of_twelve_rows():
+    return pd.DataFrame({name: [1.0, 2.5, 0.5] * 4 for name in NAMES} | {"is new": [True] * 12})
+
+
+def of_landmarks(name):
+    """Statements of distances, exponentials and cosines, which are words and no other syntax."""
+    scaled = {"scaling": "standard", "clip": 1.0, "nulls": "mean"}
+    one = EVERY_STAGE["distances"](**scaled, size=2).fit(of_twelve_rows())
+    for form in ("wide", "tables"):
+        yield one.to_sql("lake.t", form=form, dialect=name)
+
+
 def of_every_stage(name):
     """Statements that have, together, each kind of stage, policy, source and output."""
-    data = pd.DataFrame({name: [1.0, 2.5, 0.5] * 4 for name in NAMES} | {"is new": [True] * 12})
-    scaled = {"scaling": "standard", "clip": 1.0, "nulls": "mean"}
+    data = of_twelve_rows()
     products = EVERY_STAGE["products"](nulls="propagate", scaling="unit", size=2).fit(data)
-    distances = EVERY_STAGE["distances"](**scaled, size=2).fit(data)
     signs = sqlkrp.RankOneProjection(3, binary=True, random_state=0).fit(NAMES)
     output = "array" if DIALECTS[name].array else "columns"
     sparse, tables = {"long": ("r", "f", "v")}, {}
     for one, options in (
         (products, {"form": "wide", "output": output, "keep": ["id"]}),
         (products, {"form": "tables", "rows": "r", "keep": ["id"], **sparse}),
-        (distances, {"form": "tables", "output": output}),
         (drawn(), {"form": "wide"}),  # which guards itself
         (drawn(), {"form": "wide", **sparse}),
         (signs, {"form": "tables", "output": "bits"}),
@@ -105,6 +114,7 @@ def test_a_parser_of_the_dialect_accepts_every_stage(name):
 @pytest.mark.parametrize(("pool", "kind"), list(zip(POOLS, MAPS, strict=True)))
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_parser_of_the_dialect_accepts_every_statement(name, pool, kind):
+    require_parsed(name, of_landmarks(name))
     require_parsed(name, statements(name, drawn(**POOLS[pool], **MAPS[kind])))
 
 
@@ -136,7 +146,7 @@ def test_postgres_own_parser_accepts_every_statement():
         for parameters in MAPS.values():
             for statement in statements("postgres", drawn(**pool, **parameters)):
                 assert len(pglast.parse_sql(statement)) == 1
-    for statement in of_every_stage("postgres"):
+    for statement in (*of_every_stage("postgres"), *of_landmarks("postgres")):
         assert len(pglast.parse_sql(statement)) == 1
 
 
@@ -200,7 +210,7 @@ def test_every_word_is_one_that_the_dialect_is_known_to_have(name):
         for parameters in MAPS.values():
             for statement in statements(name, drawn(**pool, **parameters)):
                 used |= words(statement, DIALECTS[name])
-    for statement in of_every_stage(name):
+    for statement in (*of_every_stage(name), *of_landmarks(name)):
         used |= words(statement, DIALECTS[name])
     foreign = {word for word in used if not OURS.fullmatch(word)} - set(
         (COMMON + OWN[name]).split()

@@ -244,9 +244,8 @@ def test_the_spherical_fit(degree, most):
     assert error < most
     # The same kernel from draws of frequencies, which know nothing of quadrature.
     rng = np.random.default_rng(0)
-    directions = rng.normal(size=(40_000, 256))
-    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    along = directions[:, 0] * rng.choice(radii, size=40_000, p=chances)
+    first, others = rng.normal(size=40_000), rng.chisquare(255, size=40_000)
+    along = first / np.sqrt(first**2 + others) * rng.choice(radii, size=40_000, p=chances)
     for distance in (0.5, 1.0, 2.0):
         waves = np.cos(distance * along)
         wanted = (1 - distance**2 / 16) ** degree
