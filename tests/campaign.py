@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from hostile import HOSTILE, INNER, spelt_apart
+from support import FORMS
 
 import sqlkrp
 from sqlkrp.errors import ColumnError, EngineError, FitWarning, LimitError, ParameterError
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.verification import compare
 
-FORMS = ("wide", "tables")
 ID = "the id"
 ENTRIES = ("the row", "the feature", "the value")
 

@@ -11,8 +11,12 @@ import pandas as pd
 
 import sqlkrp
 from sqlkrp.sql.dialects import dialect
+from sqlkrp.sql.forms import FORMS as FORMS_BY_NAME
 from sqlkrp.sql.options import Options
 from sqlkrp.sql.statement import write
+
+#: Every form of SQL: what is tested in one, is in all.
+FORMS = tuple(FORMS_BY_NAME)
 
 #: The paper's map: the homogeneous kernel, of columns as they are, and independent entries.
 #: Nothing in it depends on the data, and dyadic numbers stay exact.

@@ -4,7 +4,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from support import dyadic, paper_krp, store
+from support import FORMS, dyadic, paper_krp, store
 
 import sqlkrp
 
@@ -15,7 +15,6 @@ POOLS = {
     "hadamard": {"pool": "hadamard", "block_size": 8},
     "gaussian": {"pool": "gaussian", "n_hyperplanes": 40},
 }
-FORMS = ("wide", "tables")
 
 
 def features(db, krp, form, table="t", **options):
@@ -219,7 +218,7 @@ def as_long(frame):
 @pytest.mark.parametrize(
     ("pool", "scaling"), [("s=3", None), ("hadamard", "unit"), ("gaussian", None)]
 )
-@pytest.mark.parametrize("form", ["wide", "tables"])
+@pytest.mark.parametrize("form", FORMS)
 def test_sparse_input_equals_the_wide_table(connection, form, pool, scaling):
     frame = dyadic(20, 9).where(np.random.default_rng(1).random((20, 9)) < 0.3, 0.0)
     frame.iloc[4] = 0.0
@@ -259,7 +258,7 @@ def test_sparse_input_that_cannot_be_right_is_refused(connection):
             db.verify(krp, "holes", long=("row", "feature", "v"))
 
 
-@pytest.mark.parametrize("form", ["wide", "tables"])
+@pytest.mark.parametrize("form", FORMS)
 def test_the_bare_projection_of_sparse_rows_does_not_take_a_missing_entry_for_zero(
     connection, form
 ):

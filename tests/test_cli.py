@@ -15,7 +15,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from support import dyadic, flipped_query, paper_krp, read_table, store
+from support import FORMS, dyadic, flipped_query, paper_krp, read_table, store
 
 import sqlkrp
 from sqlkrp.arguments import parser
@@ -351,7 +351,7 @@ def test_a_label_is_kept_by_each_command_that_finds_it(run_cli, warehouse, tmp_p
     assert "'l.json' holds another map" in told
 
 
-@pytest.mark.parametrize("form", ["wide", "tables"])
+@pytest.mark.parametrize("form", FORMS)
 def test_printed_sql_runs_in_the_database(run_cli, warehouse, drawn, tmp_path, form):
     done = run_cli("sql", "m.json", "--table", "main.t", "--keep", "id", "--form", form)
     assert done.stderr == ""

@@ -7,7 +7,7 @@ import campaign
 import numpy as np
 import pandas as pd
 import pytest
-from support import dyadic, flipped_query, paper_krp
+from support import FORMS, dyadic, flipped_query, paper_krp
 
 import sqlkrp
 from sqlkrp.errors import (
@@ -20,7 +20,6 @@ from sqlkrp.errors import (
     TargetExistsError,
 )
 
-FORMS = ("wide", "tables")
 COLUMNS = [f"c{i}" for i in range(6)]
 FRAME = dyadic(40, 6).assign(id=range(40))
 every_form = pytest.mark.parametrize("form", FORMS)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import train_test_split
-from support import dyadic, store
+from support import FORMS, dyadic, store
 
 import sqlkrp
 from sqlkrp.errors import ColumnError, FitWarning, MapFileError, ParameterError
@@ -94,7 +94,7 @@ def test_columns_of_0_and_1_are_left_as_they_are():
 # --- bounds -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", ["wide", "tables"])
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     ("nulls", "dtype"),
     [("error", "float64"), ("zero", "float32"), ("mean", "float64"), ("propagate", "float32")],

@@ -9,7 +9,7 @@ import pandas as pd
 import pglast
 import pytest
 from sqlfluff.core import FluffConfig, Linter
-from support import EVERY_STAGE, paper_krp
+from support import EVERY_STAGE, FORMS, paper_krp
 
 import sqlkrp
 from sqlkrp.errors import ColumnError, LimitError, ParameterError
@@ -38,7 +38,7 @@ def drawn(**parameters):
 def statements(name, krp):
     """Every kind of statement for a dialect, and its side tables' DDL."""
     outputs = ("columns", "array") if DIALECTS[name].array else ("columns",)
-    for form in ("wide", "tables"):
+    for form in FORMS:
         for output in outputs:
             one = krp.statement("lake.t", form=form, output=output, keep=["id"], dialect=name)
             yield one.text
@@ -57,7 +57,7 @@ def of_landmarks(name):
     """Statements of distances, exponentials and cosines, which are words and no other syntax."""
     scaled = {"scaling": "standard", "clip": 1.0, "nulls": "mean"}
     one = EVERY_STAGE["distances"](**scaled, size=2).fit(of_twelve_rows())
-    for form in ("wide", "tables"):
+    for form in FORMS:
         yield one.to_sql("lake.t", form=form, dialect=name)
 
 

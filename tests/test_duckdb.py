@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet
 import pytest
-from support import dyadic, paper_krp, read_table, store
+from support import FORMS, dyadic, paper_krp, read_table, store
 
 import sqlkrp
 from sqlkrp.errors import (
@@ -37,9 +37,6 @@ def objects(connection):
     """Every table and view, temporary ones too."""
     rows = connection.execute("SELECT table_name FROM information_schema.tables").fetchall()
     return sorted(row[0] for row in rows)
-
-
-FORMS = ("wide", "tables")
 
 
 def test_a_relation_goes_on_into_the_user_s_query(db, krp, connection):

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hostile import HOSTILE, INNER, spelt_apart
-from support import EVERY_STAGE, dyadic, paper_krp
+from support import EVERY_STAGE, FORMS, dyadic, paper_krp
 
 from sqlkrp.errors import LimitError, SqlkrpError
 from sqlkrp.sql.dialects import dialect
@@ -18,7 +18,6 @@ POOLS = {
     "hadamard": {"pool": "hadamard", "block_size": 8},
     "gaussian": {"pool": "gaussian", "n_hyperplanes": 40},
 }
-FORMS = ("wide", "tables")
 
 
 def shuffled(frame, seed=0):

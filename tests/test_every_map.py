@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.random_projection import SparseRandomProjection
-from support import dyadic, matrix, store
+from support import FORMS, dyadic, matrix, store
 
 import sqlkrp
 from sqlkrp import (
@@ -111,7 +111,7 @@ def test_every_map_equals_numpy(connection, named):
     size = np.maximum(np.abs(expected).max(axis=0), 1e-3)
     few = one.select([1])
     with sqlkrp.connect(connection) as db:
-        for form in ("wide", "tables"):
+        for form in FORMS:
             found = np.array(db.relation(one, "t", form=form).fetchall(), dtype=float)
             assert found.shape == expected.shape
             assert (np.abs(found - expected).max(axis=0) <= 1e-9 * size).all(), form
@@ -341,7 +341,7 @@ def test_sixty_four_signs_are_a_number(m, numbers):
     assert sql.columns == tuple(f"rop_bits_{i}" for i in range(numbers))
 
 
-@pytest.mark.parametrize("form", ["wide", "tables"])
+@pytest.mark.parametrize("form", FORMS)
 def test_signs_are_packed_in_every_engine(engine, form):
     m = 130  # two whole numbers, and a part of one
     frame = rows()
@@ -671,7 +671,7 @@ def test_series_of_which_only_the_constant_is_drawn(connection):
                 Ensemble(RandomMaclaurin(1), 1, random_state=seed),
                 chain(KRP(2, 3), RandomMaclaurin(1), TensorSketch(2, 4), random_state=seed),
             ):
-                for form in ("wide", "tables"):
+                for form in FORMS:
                     assert db.verify(one.fit(rows(5, 3)), "t", form=form).ok
                 if np.ptp(one.transform(rows(5, 3)), axis=0).max() == 0:
                     constant.add(type(one).__name__)
@@ -687,7 +687,7 @@ def test_landmarks_in_single_precision_keep_the_kernel():
     assert np.allclose(features @ features.T, rbf_kernel(X, gamma=0.01), atol=1e-3)
 
 
-@pytest.mark.parametrize("form", ["wide", "tables"])
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("size", [1e20, 1e-24])
 def test_lengths_of_rows_of_floats_do_not_leave_their_range(engine, form, size):
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 3)) * size, columns=list("abc"))

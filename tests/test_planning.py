@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import dyadic, paper_krp, store, unguarded
+from support import FORMS, dyadic, paper_krp, store, unguarded
 
 import sqlkrp
 from sqlkrp.errors import ParameterError
@@ -209,7 +209,7 @@ def test_selected_features_are_those_of_the_whole_map(connection, tmp_path, pool
     again = sqlkrp.load(tmp_path / "some.map.json")
     assert again.digest_ == some.digest_
     with sqlkrp.connect(connection) as db:
-        for form in ("wide", "tables"):
+        for form in FORMS:
             assert db.verify(again, "t", form=form).ok
 
 
@@ -283,7 +283,7 @@ def test_a_constant_that_no_sum_needs_is_not_gathered(connection):
     maps = (paper_krp(1, 3, random_state=seed, **options).fit(["c0", "c1"]) for seed in range(99))
     krp = next(one for one in maps if set(one.program_.stages[1].input.tolist()) == {0, 1})
     with sqlkrp.connect(connection) as db:
-        for form in ("wide", "tables"):
+        for form in FORMS:
             assert db.verify(krp, "e", long=("r", "f", "v"), form=form).ok
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 import psycopg
 import pytest
 from postgres_server import Server, running
-from support import dyadic, paper_krp, wait_until
+from support import FORMS, dyadic, paper_krp, wait_until
 
 import sqlkrp
 from sqlkrp.errors import (
@@ -23,7 +23,6 @@ from sqlkrp.errors import (
     RangeWarning,
 )
 
-FORMS = ("wide", "tables")
 COLUMNS = [f"c{i}" for i in range(6)]
 FRAME = dyadic(40, 6).assign(id=range(40))
 

@@ -11,7 +11,7 @@ from hostile import HOSTILE, spelt_apart
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
-from support import dyadic, paper_krp, store, unguarded
+from support import FORMS, dyadic, paper_krp, store, unguarded
 
 import sqlkrp
 from sqlkrp.errors import ParameterError
@@ -127,7 +127,7 @@ def test_auto_takes_the_form_that_is_planned_quickly():
 # --- names --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", ["wide", "tables"])
+@pytest.mark.parametrize("form", FORMS)
 def test_a_relation_has_the_columns_names_as_they_are(connection, form):
     names = spelt_apart([*HOSTILE, "x" * 300])
     frame = dyadic(6, len(names), names=names)

@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from support import dyadic, paper_krp
+from support import FORMS, dyadic, paper_krp
 
 import sqlkrp
 from sqlkrp.engines.sqlite import SQLite
@@ -23,7 +23,6 @@ from sqlkrp.errors import (
     ParameterError,
 )
 
-FORMS = ("wide", "tables")
 COLUMNS = [f"c{i}" for i in range(6)]
 FRAME = dyadic(40, 6).assign(id=range(40))
 
@@ -392,7 +391,7 @@ def test_sparse_rows_may_have_texts_for_keys():
     connection.execute("INSERT INTO e VALUES ('x', 'a', 1), ('y', 'b', 2)")
     connection.commit()
     krp = paper_krp(2, 3, n_hyperplanes=20, random_state=0).fit(["a", "b"])
-    for form in ("wide", "tables"):
+    for form in FORMS:
         with sqlkrp.connect(connection) as db:
             assert db.verify(krp, "e", long=("r", "f", "v"), form=form).ok
 
