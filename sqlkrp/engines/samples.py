@@ -62,9 +62,9 @@ def _in_one_row(
             session.create_temporary(name, sample, _DRAWING)
             found = session.rows(statement.text, _COMPUTING)
     else:
-        found = session.rows(
-            f"WITH {small.relation} AS (\n{sample}\n)\n{statement.text}", _COMPUTING
-        )
+        # In parentheses, as the statement may have a WITH of its own.
+        whole = f"SELECT * FROM (\n{statement.text}\n) AS made"
+        found = session.rows(f"WITH {small.relation} AS (\n{sample}\n)\n{whole}", _COMPUTING)
     return statement, *_taken_apart(found, len(columns), len(query.program.names), in_array)
 
 
