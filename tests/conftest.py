@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import shutil
 import signal
@@ -31,6 +32,12 @@ def pytest_configure(config):
     settings.register_profile("thorough", max_examples=1000)
     if config.getoption("markexpr") == "slow":
         settings.load_profile("thorough")
+
+
+def pytest_collection_finish():
+    # What was imported stays, and need not be looked through again and again.
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -39,7 +39,7 @@ from sqlkrp.maps.spherical import radial_fit
 #: Three columns, so that all hyperplanes of a ternary pool can be counted.
 POINTS = np.array([[0.9, -0.4, 0.7], [0.5, 0.6, 0.8]])
 FIRST_SEED = 0
-DRAWS = 1250
+DRAWS = 1000
 
 
 def draws_of(make, points, draws=DRAWS):
