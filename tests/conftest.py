@@ -36,7 +36,6 @@ def pytest_configure(config):
 
 def pytest_collection_finish():
     # What was imported stays, and need not be looked through again and again.
-    gc.freeze()
     gc.set_threshold(50_000, 20, 100)
 
 
