@@ -35,6 +35,16 @@ def start(folder, *arguments):
     )
 
 
+def ended(process):
+    """What a process said, when it ends; one that does not end is an error, not a wait."""
+    try:
+        return process.communicate(timeout=120)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise
+
+
 def parts(folder):
     return [path for path in folder.iterdir() if ".sqlkrp-" in path.name]
 
@@ -51,14 +61,14 @@ def test_kill_9_during_an_export(big):
     process = start(big, *EXPORT)
     wait_until(lambda: written(big), process)
     process.kill()
-    process.communicate()
+    ended(process)
     assert not (big / "f.parquet").exists()
     assert [p.name for p in parts(big)] == [f".f.parquet.sqlkrp-{process.pid}-0.part"]
     # The next run to the same target clears it and works.
     small = [*EXPORT]
     small[small.index("t")] = "small"
     again = start(big, *small)
-    said = again.communicate()
+    said = ended(again)
     assert again.returncode == 0, said
     assert parts(big) == []
     assert len(read_table(big / "f.parquet")) == 10
@@ -72,7 +82,7 @@ def test_ctrl_c_during_an_export_leaves_nothing_at_all(big, number):
     wait_until(lambda: written(big), process)
     sent = time.monotonic()
     os.kill(process.pid, number)
-    out, err = process.communicate()
+    out, err = ended(process)
     assert time.monotonic() - sent < 30
     assert process.returncode == 130
     assert err == "sqlkrp: interrupted; nothing was left behind\n"
@@ -95,10 +105,10 @@ def test_stopping_a_run_leaves_no_table(big, number):
     process = start(big, *RUN)
     wait_until(lambda: database_bytes(big) > size + 1_000_000, process)
     os.kill(process.pid, number)
-    process.communicate()
+    ended(process)
     assert tables(big) == ["small", "t"]
     again = start(big, "run", MAP, "--db", "w.duckdb", "--table", "small", "--into", "f")
-    said = again.communicate()
+    said = ended(again)
     assert again.returncode == 0, said
     assert tables(big) == ["f", "small", "t"]
     with duckdb.connect(str(big / "w.duckdb")) as connection:
@@ -121,7 +131,7 @@ def test_ctrl_c_while_a_csv_s_types_are_looked_for(tmp_path, name):
 
     wait_until(opened, process)
     os.kill(process.pid, signal.SIGINT)
-    out, err = process.communicate()
+    out, err = ended(process)
     assert (process.returncode, out) == (130, "")
     assert err == "sqlkrp: interrupted; nothing was left behind\n"
     assert [one.name for one in tmp_path.iterdir()] == ["wide.csv"]
