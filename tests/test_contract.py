@@ -428,7 +428,7 @@ def test_every_command_works_by_url(run_cli, stored, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "seeds", [range(30), pytest.param(range(30, 630), marks=pytest.mark.slow)], ids=["few", "many"]
+    "seeds", [range(30), pytest.param(range(30, 330), marks=pytest.mark.slow)], ids=["few", "many"]
 )
 def test_random_maps_of_hostile_tables_equal_numpy(engine, seeds):
     engine.store(pd.DataFrame({"alive": [1.0]}), "canary")
