@@ -9,6 +9,7 @@ import pytest
 from hostile import HOSTILE, INNER, spelt_apart
 from support import EVERY_STAGE, FORMS, dyadic, paper_krp
 
+import sqlkrp
 from sqlkrp.errors import LimitError, SqlkrpError
 from sqlkrp.sql.dialects import dialect
 
@@ -304,3 +305,14 @@ def test_line_ends_in_names_and_texts_are_exported_as_they_are(engine, end, tmp_
         names, *rows = csv.reader(file)
     assert names == [*kept, "krp_0", "krp_1"]
     assert sorted(row[2] for row in rows) == sorted(frame["told"])
+
+
+def test_long_chains_are_written_so_that_the_engine_reads_them(engine):
+    frame = shuffled(dyadic(8, 4))
+    engine.store(frame)
+    for count in (2, 5, 7):
+        parts = [sqlkrp.KRP(2, 4, n_terms=1, gamma=0.01) for _ in range(count)]
+        one = sqlkrp.chain(*parts, random_state=0).fit(frame, exclude=["id"])
+        found = engine.features(one, keep=["id"])[:, 1:]
+        expected = expected_of(one.transform(frame), frame)
+        assert np.allclose(found, expected, rtol=1e-9), count
