@@ -66,7 +66,7 @@ def facts(fitted: FeatureMap, found: Preflight | str | None = None) -> dict[str,
 
 def _projection_facts(program: Program) -> dict[str, Any]:
     """Of the bare projection, if the map begins with one."""
-    if not is_projection(program.stages[1]):
+    if not any(map(is_projection, program.stages[1:2])):
         return {}
     projection = program.projection().stages[-1]
     assert isinstance(projection, (Linear, Butterflies))

@@ -709,3 +709,11 @@ def test_values_that_leave_the_range_are_compared_without_a_warning(connection):
         plain = {"gamma": 1.0, "scaling": None, "random_state": 0}
         for one in (Nystroem(5, **plain), KRP(3, 5, **plain)):
             assert db.verify(one.fit(db.source("t")), "t", form="wide").ok
+
+
+def test_signs_that_are_the_other_way_round_are_wrong():
+    inputs = rows(40).to_numpy()
+    program = RankOneProjection(6, binary=True, random_state=0).fit(rows(40)).program_
+    found = program.apply(inputs).astype("float64")
+    assert compare(program, inputs, found, "wide", None).ok
+    assert compare(program, inputs, -found, "wide", None).wrong == list(program.names)

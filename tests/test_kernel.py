@@ -52,7 +52,7 @@ def test_the_mean_estimate_is_the_kernel(pool, degree, kernel):
 
 
 def one_component_variance(pool, degree, terms, hadamard_places=None):
-    """science.md section 1, and the same moments for signs on m of d' random places."""
+    """By the moments of ternary entries, and of signs on m of d' random places."""
     if pool in ("s=1", "s=3", "s=2.5", "gaussian"):
         kappa = {"s=1": 1, "s=3": 3, "s=2.5": 2.5, "gaussian": 3}[pool]
         squares = N + 2 * C**2 + (kappa - 3) * SIGMA

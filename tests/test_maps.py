@@ -3,6 +3,7 @@
 import copy
 import inspect
 import pickle
+from fractions import Fraction
 
 import duckdb
 import numpy as np
@@ -329,3 +330,42 @@ def test_mappings_and_wrong_objects():
     for option in ("keep", "exclude", "include"):
         with pytest.raises(ParameterError, match="is one text"):
             krp.fit({"a": [1.0], "b": [2.0], "ab": [3.0]}, **{option: "ab"})
+
+
+def test_a_renamed_map_that_is_fitted_again_is_that_map():
+    frame = dyadic(20, 2, names=["a", "b"])
+    renamed = sqlkrp.KRP(2, 4, random_state=0).fit(["a", "b"]).renamed(["A", "B"])
+    renamed.set_params(random_state=9).fit(frame)
+    assert np.array_equal(renamed.select([1]).transform(frame), renamed.transform(frame)[:, [1]])
+    assert renamed.digest_ == sqlkrp.KRP(2, 4, random_state=9).fit(frame).digest_
+
+
+def test_a_renamed_map_has_the_file_and_the_digest_of_its_own(tmp_path):
+    krp = sqlkrp.KRP(2, 4, random_state=0).fit(["a", "b"])
+    renamed = krp.renamed(["A", "B"])
+    renamed.save(tmp_path / "m.json")
+    assert sqlkrp.load(tmp_path / "m.json").digest_ == renamed.digest_ == krp.digest_
+    assert renamed.renamed(["a", "b"]).to_sql("t") == krp.to_sql("t")
+
+
+def test_numbers_of_any_kind_are_kept_as_numbers(tmp_path):
+    krp = sqlkrp.KRP(np.int64(2), 4, gamma=Fraction(1, 2), random_state=0).fit(["a", "b"])
+    krp.save(tmp_path / "m.json")
+    loaded = sqlkrp.load(tmp_path / "m.json")
+    title = "KRP(degree=2, n_components=4, pool='hadamard', gamma=0.5, random_state=0)"
+    assert loaded.title == krp.title == title
+    assert loaded.get_params()["gamma"] == 0.5
+
+
+def test_lists_of_names_and_numbers_that_are_none_are_told_in_one_line():
+    krp = sqlkrp.KRP(2, 4).fit(["a", "b"])
+    for wrong in (
+        lambda: krp.to_sql("t", keep=[1]),
+        lambda: krp.to_sql("t", keep=5),
+        lambda: krp.to_sql("t", dialect=["duckdb"]),
+        lambda: sqlkrp.KRP().fit(["a", "b"], include=5),
+        lambda: krp.select(3),
+        lambda: sqlkrp.RankOneProjection(3).fit(["a"]).score_sql("t", "u", keys=(1, 2)),
+    ):
+        with pytest.raises(ParameterError, match=r"not allowed|not known"):
+            wrong()

@@ -303,3 +303,12 @@ def test_a_query_is_no_table_but_a_view_of_it_is(query, connection):
                 use(query)
             assert "\n" not in str(no.value)
     assert table_name('"SELECT 1"') == ("SELECT 1",)
+
+
+def test_a_title_of_several_lines_stays_a_comment():
+    class Gamma(float):
+        def __repr__(self):
+            return "1.0\nDROP TABLE t; --"
+
+    krp = paper_krp(2, 3, random_state=0).set_params(gamma=Gamma(1)).fit(["a", "b"])
+    assert not [line for line in krp.to_sql("t").splitlines() if line.startswith("DROP")]

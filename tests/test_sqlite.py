@@ -1,5 +1,6 @@
 """SQLite as an engine: tables, views, exports, limits, and columns that may hold anything."""
 
+import contextlib
 import os
 import signal
 import sqlite3
@@ -437,3 +438,13 @@ def test_columns_named_as_truth_values_keep_their_names(db, stored, form, name, 
         with pytest.raises(ColumnError, match=f"no views with a column named '{name}'"):
             db.create(krp, "truths", "v", keep=[name], view=True)
         assert "v" not in objects(stored)
+
+
+def test_bytes_of_any_row_are_exported_as_hexadecimal_digits(tmp_path):
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE t (id, a REAL)")
+        connection.executemany("INSERT INTO t VALUES (?, ?)", [("x", 1.0), (b"\x01\xff", 2.0)])
+        krp = paper_krp(2, 2, random_state=0).fit(["a"])
+        sqlkrp.connect(connection).export(krp, "t", tmp_path / "f.csv", keep=["id"])
+    rows = (tmp_path / "f.csv").read_text().splitlines()[1:]
+    assert [row.split(",")[0] for row in rows] == ["x", "01ff"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from sqlkrp.engines.inputs import Input
 from sqlkrp.engines.session import Session
 from sqlkrp.errors import ColumnError, MissingValueError, RangeWarning
+from sqlkrp.maps.advice import warn_user
 from sqlkrp.maps.columns import match_columns
 from sqlkrp.maps.source import NUMERIC
 from sqlkrp.spelling import near_matches
@@ -79,8 +79,8 @@ def _warn_of_range(session: Session, program: Program, largest: float | None) ->
     if not largest or prepare.unit_length or np.any(prepare.shift) or np.any(prepare.scale != 1):
         return  # scaled inputs are of size 1
     limits = np.finfo(prepare.dtype)
-    # What is off where every number is, is a bound on the terms that are added up. A sum whose
-    # terms cancel leaves a rounding error of them.
+    # If every number may be off by all of itself, features may be off by no less than the terms
+    # that are added up to them. A sum whose terms cancel leaves a rounding error of these.
     sizes = np.array([[largest], [largest * float(limits.eps)], [1.0]])
     inputs = np.repeat(sizes, prepare.n_inputs, axis=1)
     errors = program.rounding(inputs, 1.0)
@@ -89,11 +89,10 @@ def _warn_of_range(session: Session, program: Program, largest: float | None) ->
         return  # every sum is of nothing
     if high > float(limits.max) or low < float(limits.smallest_subnormal):
         how = "large" if high > float(limits.max) else "small"
-        warnings.warn(
+        warn_user(
             f"values up to {largest:.3g} may give products too {how} for {prepare.dtype}, which "
             f"{session.dialect.name} refuses: draw the map with scaling='standard' or 'unit'",
             RangeWarning,
-            stacklevel=2,
         )
 
 

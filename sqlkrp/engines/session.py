@@ -150,8 +150,9 @@ class Session(ABC):
     def transaction(self, *, keep: bool = True) -> contextlib.AbstractContextManager[None]:
         """All or nothing; inside a transaction of the user's, a part of that.
 
-        Without ``keep`` nothing that was created in it stays. Where the engine has no transactions
-        this is a block like any other.
+        Without ``keep`` it is to change nothing: who makes temporary tables in it drops them, and
+        an engine may undo the rest. Where the engine has no transactions this is a block like any
+        other.
         """
         if self.can.transactions:
             raise NotImplementedError

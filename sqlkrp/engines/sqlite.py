@@ -297,15 +297,16 @@ class SQLite(Session):
             cursor = self._send(select)
             file.write(csv_text([[column[0] for column in cursor.description]]))
             while rows := cursor.fetchmany(_ROWS_AT_ONCE):
-                if any(isinstance(value, bytes) for value in rows[0]):
-                    rows = [
-                        [one.hex() if isinstance(one, bytes) else one for one in row]
-                        for row in rows
-                    ]
-                file.write(csv_text(rows))
+                # Any row may hold bytes: types are the values', not the columns'.
+                file.write(csv_text([list(map(_as_text, row)) for row in rows]))
                 count += len(rows)
         file.flush()
         return count
+
+
+def _as_text(value: Any) -> Any:
+    """A value as CSV has it: bytes as hexadecimal digits."""
+    return value.hex() if isinstance(value, bytes) else value
 
 
 def _look_at_signals(heard: list[BaseException]) -> Iterator[int]:

@@ -13,7 +13,7 @@ import numpy as np
 from sqlkrp.errors import FitWarning
 from sqlkrp.maps.source import Source, Statistics
 
-__all__ = ["counted", "listed", "warn_of_columns", "warn_of_features"]
+__all__ = ["counted", "listed", "warn_of_columns", "warn_of_features", "warn_user"]
 
 _IDENTIFIES = re.compile(r"id|.*[_ ]id", re.IGNORECASE)
 # Fewer values may all be different without naming rows.
@@ -85,13 +85,17 @@ def _likely_keys(source: Source, columns: Sequence[str], moments: Statistics | N
     return [name for name in columns if name in named]
 
 
+def _warn(message: str) -> None:
+    warn_user(message, FitWarning)
+
+
 def _verb(names: Sequence[Any], one: str, several: str) -> str:
     return one if len(names) == 1 else several
 
 
-def _warn(message: str) -> None:
+def warn_user(message: str, category: type[Warning]) -> None:
     """Warn where the user's own code is."""
     level, frame = 1, sys._getframe()
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("sqlkrp."):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, FitWarning, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)

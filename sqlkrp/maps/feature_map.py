@@ -28,6 +28,7 @@ from sqlkrp.sql.options import Options, name_list, with_options
 from sqlkrp.sql.side_tables import Table, create_side_table, load_side_table
 from sqlkrp.sql.statement import Preflight, Query, Statement, preflight, write
 from sqlkrp.sql.tables import side_tables
+from sqlkrp.stages import Program
 from sqlkrp.version import __version__
 
 __all__ = ["FeatureMap", "require_map"]
@@ -40,8 +41,8 @@ SomeFeatureMap = TypeVar("SomeFeatureMap", bound="FeatureMap")
 class FeatureMap(Transformer):
     """A feature map: fitted and used as scikit-learn has it, and with its SQL and its file."""
 
-    _named_from: Any = None
-    """The map that this is with columns spelt in another way."""
+    _renamed: tuple[Program, Any] | None = None
+    """The program whose columns are spelt in another way, and the map that it is of."""
 
     def _repr_html_(self) -> str:
         if not self.__sklearn_is_fitted__():
@@ -60,9 +61,10 @@ class FeatureMap(Transformer):
     @property
     def digest_(self) -> str:
         """SHA-256 of the fitted map's content; it stands in its SQL, views and side tables."""
+        program = self._original.program
         # A program is drawn once and never changed, so it can be asked once.
-        if getattr(self, "_digest_of", None) is not self.program:
-            self._digest, self._digest_of = digest(self.program), self.program
+        if getattr(self, "_digest_of", None) is not program:
+            self._digest, self._digest_of = digest(program), program
         return self._digest
 
     # --- SQL ----------------------------------------------------------------------------------
@@ -114,39 +116,51 @@ class FeatureMap(Transformer):
         ['krp_3', 'krp_7']
         """
         count = len(self.program.names)
-        if self._named_from is not None:
-            selected: SomeFeatureMap = self._named_from.select(components)
+        if self._original is not self:
+            selected: SomeFeatureMap = self._original.select(components)
             return selected.renamed(self.program.prepare.columns)
+        if not isinstance(components, Iterable):
+            raise ParameterError(
+                f"components={components!r} is not allowed: give a list of numbers"
+            )
         chosen = sorted({Whole(0).require("a component", one) for one in components})
         if not chosen or chosen[-1] >= count:
             wrong = chosen[-1] if chosen else "none"
             raise ParameterError(f"component {wrong} is not allowed: name some of 0 to {count - 1}")
+        return self._with_program(self.program.only(np.array(chosen)))
+
+    def _with_program(self: SomeFeatureMap, program: Program) -> SomeFeatureMap:
+        """A map of its own that has another program, and so another digest."""
         other = copy(self)
-        other.program_ = self.program.only(np.array(chosen))
+        other.program_, other._renamed = program, None
         return other
 
     def renamed(self: SomeFeatureMap, columns: Iterable[str]) -> SomeFeatureMap:
         """The map with its columns spelt as a table spells them: the same, or but for case.
 
-        ``columns`` are the table's names. The SQL of the result reads them; its digest is the
-        map's own.
+        ``columns`` are the table's names. The SQL of the result reads them; its digest and its file
+        are the map's own.
         """
         names = name_list("columns", columns)
         prepare = self.program.prepare
         spelt = match_spelling(prepare.columns, names)
-        other = copy(self)
-        stages = (
-            replace(
-                prepare,
-                columns=tuple(spelt[name] for name in prepare.columns),
-                booleans=tuple(spelt[name] for name in prepare.booleans),
-            ),
-            *self.program.stages[1:],
+        first = replace(
+            prepare,
+            columns=tuple(spelt[name] for name in prepare.columns),
+            booleans=tuple(spelt[name] for name in prepare.booleans),
         )
-        other.program_ = replace(self.program, stages=stages)
-        other._digest, other._digest_of = self.digest_, other.program_
-        other._named_from = self
+        program = replace(self.program, stages=(first, *self.program.stages[1:]))
+        other = self._with_program(program)
+        other._renamed = program, self._original
         return other
+
+    @property
+    def _original(self: SomeFeatureMap) -> SomeFeatureMap:
+        """The map whose columns are spelt in another way here; itself, where none are."""
+        if self._renamed is None or self._renamed[0] is not self.program:
+            return self  # also where it was fitted again since
+        original: SomeFeatureMap = self._renamed[1]
+        return original
 
     def query(self, relation: str, options: Options) -> Query:
         """A statement to write over ``relation``, which is SQL already."""
@@ -169,7 +183,7 @@ class FeatureMap(Transformer):
 
     def content(self) -> Content:
         """What the map's file holds."""
-        program = self.program  # which says what to do before fit
+        program = self._original.program  # which says what to do before fit
         return Content(
             map=type(self).__name__,
             parameters={name: plain(value) for name, value in self.parameters_.items()},

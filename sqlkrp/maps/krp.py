@@ -22,9 +22,8 @@ from sqlkrp.stages import Butterflies, Linear, Stage, SumOfProducts
 __all__ = ["BLOCK_SIZE", "KRP", "N_HYPERPLANES", "N_TERMS", "POOL", "SumsOfProducts"]
 
 _AUTO_IID_HYPERPLANES = 1000
-# The fewest terms whose distances are within 10% of the best that k components can have at degree
-# 2, within 25% at degree 3 and within 40% at degree 4, on eight tables and in the default kernel
-# (python -m benchmarks.distortion). Above, they would have to grow beyond use.
+# The fewest terms whose distances come near the best that k components can have, in the default
+# kernel (python -m benchmarks.distortion). Above, they would have to grow beyond use.
 _AUTO_TERMS = {1: 1, 2: 5, 3: 20}
 _AUTO_TERMS_ABOVE = 50
 

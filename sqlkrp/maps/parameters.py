@@ -10,6 +10,7 @@ import inspect
 import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, field, replace
+from numbers import Integral, Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -230,7 +231,7 @@ def _told(value: Any) -> str:
         return title_of(value, value.get_params(deep=False))
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_told, value))}]"
-    return repr(value)
+    return repr(plain(value))
 
 
 def plain(value: Any) -> Any:
@@ -240,4 +241,13 @@ def plain(value: Any) -> Any:
         return {"map": type(value).__name__, "parameters": parameters}
     if isinstance(value, (list, tuple)):
         return [plain(one) for one in value]
-    return value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, (str, bool)) or not isinstance(value, (Real, np.generic)):
+        return value
+    # Numbers of NumPy, fractions and the like are numbers as JSON has them.
+    return value if isinstance(value, (int, float)) else _number(value)
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    return int(value) if isinstance(value, Integral) else float(value)

@@ -84,7 +84,7 @@ class RankOneProjection(SingleMap):
         factor = last.factor if isinstance(last, Linear) else None
         if factor is None:
             raise ParameterError("score_sql is of a map with binary=False: its numbers are scored")
-        if not (isinstance(keys, (tuple, list)) and len(keys) == 2):
+        if not (isinstance(keys, (tuple, list)) and [type(key) for key in keys] == [str, str]):
             raise ParameterError(f"keys={keys!r} is not allowed: name the two tables' columns")
         names = self.program.names
         return scores_of_signs(

@@ -568,7 +568,7 @@ DIALECTS: dict[str, Dialect] = {
 
 def dialect(name: str) -> Dialect:
     """The facts of a dialect by name."""
-    if name not in DIALECTS:
+    if not isinstance(name, str) or name not in DIALECTS:
         allowed = ", ".join(sorted(DIALECTS))
         raise ParameterError(f"dialect={name!r} is not known: use one of {allowed}")
     return DIALECTS[name]

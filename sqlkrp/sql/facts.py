@@ -16,9 +16,9 @@ def frozen(**items: str) -> Mapping[str, str]:
     return MappingProxyType(items)
 
 
-# In an engine that only has doubles, a number that is none in single precision is missing, too.
 # e to the power of less is no normal number of the dtype.
 _LEAST_EXPONENT = {"float32": "-87", "float64": "-708"}
+# In an engine that only has doubles, a number that is none in single precision is missing, too.
 _LARGEST = {"float32": "3.4028234663852886e38", "float64": "1.7976931348623157e308"}
 
 

@@ -95,7 +95,10 @@ def name_list(what: str, names: Iterable[str]) -> list[str]:
     """Column names as a list; one text is an error, not a list of its letters."""
     if isinstance(names, str):
         raise ParameterError(f"{what}={names!r} is one text: give a list of column names")
-    return list(names)
+    listed = list(names) if isinstance(names, Iterable) else [None]
+    if not all(isinstance(name, str) for name in listed):
+        raise ParameterError(f"{what}={names!r} is not allowed: give a list of column names")
+    return listed
 
 
 def _three_names(long: Any) -> tuple[str, ...]:

@@ -92,7 +92,7 @@ class Plan(Shown):
 
     @cached_property
     def products(self) -> int:
-        """Multiplications and divisions a row."""
+        """Multiplications, divisions and functions a row."""
         saved = sum(pairs.saved for pairs in self.pairs.values())
         return self.program.cost.products - saved
 

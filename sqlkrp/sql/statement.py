@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sqlkrp.display import Shown
-from sqlkrp.errors import LimitError, ParameterError
+from sqlkrp.errors import LimitError, ParameterError, visible
 from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.forms import FORMS, Form
 from sqlkrp.sql.job import Job, LongInput, Written
@@ -277,7 +277,7 @@ def finished(
             "compare a few rows with the map's transform first"
         )
         lines = [warning, *lines]
-    head = "".join(f"-- {line}\n" for line in lines)
+    head = "".join(f"-- {visible(line)}\n" for line in lines)
     end = f"\n{dialect.settings}" if dialect.settings else ""
     text = head + written.select + end
     names = list(FORMS)

@@ -17,18 +17,8 @@ from sqlkrp.sql.job import Job, Written
 from sqlkrp.sql.names import quote
 from sqlkrp.sql.side_tables import SideTables, Table
 from sqlkrp.sql.vectors import Vector
-from sqlkrp.stages import (
-    Array,
-    Butterflies,
-    Distances,
-    Elementwise,
-    Linear,
-    Prepare,
-    Program,
-    Stage,
-    SumOfProducts,
-    is_projection,
-)
+from sqlkrp.stages import Array, Prepare, Program, Stage, is_projection
+from sqlkrp.stages.records import Butterflies, Distances, Elementwise, Linear, SumOfProducts
 
 __all__ = ["STEPS", "side_tables", "write_tables_form"]
 
@@ -49,11 +39,11 @@ def side_tables(program: Program, digest: str, token: str = "") -> SideTables:
 
 def write_tables_form(job: Job) -> Written:
     """The SELECT of a program's outputs, joining its side tables."""
-    first = job.program.stages[1]
+    later = job.program.stages[1:]
     # Sums over hyperplanes, and distances, know that an absent entry is 0.
-    absent_is_zero = is_projection(first) or isinstance(first, Distances)
-    chain = prepared_entries(job, fill_absent=not absent_is_zero)
-    for position, stage in enumerate(job.program.stages[1:], start=1):
+    knows = bool(later) and (is_projection(later[0]) or isinstance(later[0], Distances))
+    chain = prepared_entries(job, fill_absent=not knows)
+    for position, stage in enumerate(later, start=1):
         STEPS[type(stage)].write(chain, stage, position)
     selected = [f"source.k{i} AS {quote(name, job.dialect)}" for i, name in enumerate(job.keep)]
     if job.long is not None:

@@ -22,15 +22,8 @@ from sqlkrp.sql.levels import Levels
 from sqlkrp.sql.names import balanced, firm_cast, quote, soft_cast, text
 from sqlkrp.sql.sharing import Circuit, Pairs
 from sqlkrp.sql.vectors import Vector
-from sqlkrp.stages import (
-    Butterflies,
-    Distances,
-    Elementwise,
-    Linear,
-    Prepare,
-    Stage,
-    SumOfProducts,
-)
+from sqlkrp.stages import Prepare, Stage
+from sqlkrp.stages.records import Butterflies, Distances, Elementwise, Linear, SumOfProducts
 
 __all__ = ["WRITERS", "write_wide_form"]
 

@@ -172,7 +172,7 @@ def _rounding_of_distances(stage: Distances, X: Array, errors: Array, eps: float
 #: How far values of a function may be apart where numbers are apart by so much.
 _SPREADS: dict[str, Callable[[Array, Array], Array]] = {
     "cos": lambda X, errors: np.minimum(errors, 2.0),
-    # Of arguments that are not positive, which have values of at most 1.
+    # Values of arguments that are not positive are between 0 and 1, however far off these are.
     "exp": lambda X, errors: np.minimum(np.exp(X) * np.expm1(errors), np.maximum(np.exp(X), 1.0)),
     "sign": lambda X, errors: np.where(np.abs(X) <= errors, 2.0, 0.0),
 }

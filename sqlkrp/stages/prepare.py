@@ -91,7 +91,7 @@ class Prepare(Stage):
 
 
 def missing_message(counts: dict[str, int]) -> str:
-    """The one sentence for missing values under ``nulls="error"``."""
+    """What is said of missing values where it is known which columns miss how many."""
     found = [f"{name!r} ({count:,})" for name, count in counts.items() if count]
     shown = ", ".join(found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
     return (

@@ -80,6 +80,7 @@ class Linear(_Entries):
             require(self.constant.dtype.kind == "f", "a constant is no number")
         one_each = len(self.output) == self.n_sums and (np.diff(self.starts) == 1).all()
         require(not self.picks or bool(one_each), "what picks does not read one input each")
+        require(not (self.picks and self.is_signed), "what picks has signs for weights")
 
     @classmethod
     def signed(cls, n_inputs: int, n_sums: int, table: Sequence[Array]) -> Linear:
@@ -88,13 +89,13 @@ class Linear(_Entries):
         return cls(n_inputs, n_sums, output, input, sign)
 
     @classmethod
-    def dense(cls, weights: Array) -> Linear:
-        """Sums with the weights of a matrix (output, input)."""
+    def dense(cls, weights: Array, constant: Array | None = None) -> Linear:
+        """Sums with the weights of a matrix (output, input), and a constant each."""
         require(weights.ndim == 2, "the weights are not a matrix")
         output, input = np.nonzero(weights)
         n_sums, n_inputs = weights.shape
         index = output.astype("i4"), input.astype("i4")
-        return cls(n_inputs, n_sums, *index, weights[output, input])
+        return cls(n_inputs, n_sums, *index, weights[output, input], constant)
 
     @classmethod
     def picked(
