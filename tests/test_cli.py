@@ -78,6 +78,8 @@ def test_featurize_does_not_overwrite_before_or_after_the_work(run_cli, tmp_path
     done = run_cli("featurize", DIGITS, "--components", 4, "--to", "f.csv", code=2)
     assert "'f.map.json' exists already" in done.stderr
     assert not (tmp_path / "f.csv").exists()
+    done = run_cli("featurize", "nowhere.csv", "--to", "f.csv", code=2)
+    assert "'f.map.json' exists already" in done.stderr  # before anything is read
     run_cli("featurize", DIGITS, "--components", 4, "--to", "f.csv", "--force")
     assert sqlkrp.load(tmp_path / "f.map.json").n_components == 4
 

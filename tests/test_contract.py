@@ -135,6 +135,18 @@ def test_a_failure_leaves_nothing_behind(db, krp, stored, form, tmp_path):
     db.create(krp, "t", "f", form=form)  # the connection is still of use
 
 
+def test_a_stop_when_the_table_is_made_leaves_nothing(db, krp, stored, monkeypatch):
+    # No statement failed, so that no engine undoes it by itself.
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(db._session), "restore_names", stop)
+    with pytest.raises(KeyboardInterrupt):
+        db.create(krp, "t", "f")
+    assert stored.objects() == ["t"]
+    assert not stored.in_transaction()
+
+
 @every_form
 def test_a_failure_leaves_what_was_to_be_replaced(db, krp, stored, form):
     stored.execute(f"CREATE VIEW broken AS SELECT t.*, {stored.broken} AS c9 FROM t")

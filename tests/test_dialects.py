@@ -5,11 +5,12 @@ import re
 
 import datafusion
 import duckdb
+import numpy as np
 import pandas as pd
 import pglast
 import pytest
 from sqlfluff.core import FluffConfig, Linter
-from support import EVERY_STAGE, FORMS, paper_krp
+from support import EVERY_STAGE, FORMS, dyadic, paper_krp, store
 
 import sqlkrp
 from sqlkrp.errors import ColumnError, LimitError, ParameterError
@@ -387,7 +388,8 @@ def test_a_table_of_too_many_or_too_long_columns_is_foreseen():
 def test_what_does_not_fit_a_select_goes_on_in_an_array():
     """The same statement with a narrow SELECT: as many entries as allowed, the rest packed."""
     krp = paper_krp(2, 5, pool="hadamard", n_terms=2, random_state=0)
-    krp.fit([f"c{i}" for i in range(20)])
+    frame = dyadic(6, 20)
+    krp.fit(frame)
     narrow = dataclasses.replace(
         DIALECTS["duckdb"], limits=dataclasses.replace(DIALECTS["duckdb"].limits, select_columns=9)
     )
@@ -396,6 +398,10 @@ def test_what_does_not_fit_a_select_goes_on_in_an_array():
     assert "rest" in statement.text
     (widest,) = (c.found for c in statement.checks if c.what == "entries in a SELECT")
     assert widest == 9
+    with duckdb.connect() as connection:
+        store(connection, frame.assign(id=range(6)))
+        found = np.array(connection.execute(statement.text).fetchall())
+    assert np.allclose(found[found[:, 0].argsort(), 1:], krp.transform(frame), rtol=1e-12)
 
 
 def test_names_and_texts_do_not_count_as_parentheses():

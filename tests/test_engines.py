@@ -155,6 +155,9 @@ def test_missing_entries_are_not_absent_ones(engine, form, nulls, output):
     expected = krp.transform(frame)
     assert np.isnan(expected).any() == (nulls == "propagate")
     assert np.allclose(found, expected, rtol=1e-12, atol=1e-12, equal_nan=True)
+    if hasattr(engine, "database"):
+        del options["output"]
+        assert engine.database.verify(krp, "entries", **options).ok
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -63,6 +63,7 @@ EVERY = {
     "tensor sketch, odd": TensorSketch(2, 7, random_state=0),
     "tensor sketch, buckets": TensorSketch(3, 6, domain="bucket", random_state=0),
     "rank one": RankOneProjection(6, random_state=0),
+    "rank one, signs": RankOneProjection(6, binary=True, random_state=0),
     "pca": PCA(3, scaling="standard"),
     "complex": ComplexKRP(
         4, 6, n_terms=2, block_size=4, coef0=0, gamma=1, scaling=None, random_state=0
@@ -177,6 +178,18 @@ def test_an_error_of_a_percent_is_found_in_every_map(named, dtype):
     worst = np.abs(found).max(axis=0).argmax()
     found[:, worst] *= 1.02
     assert compare(program, inputs, found, "wide", None).wrong == [program.names[worst]]
+
+
+def test_verify_takes_no_null_for_a_number_nor_a_number_for_null():
+    frame = rows()
+    frame.iloc[3, 2] = np.nan
+    program = PRP(5, nulls="propagate", random_state=0).fit(frame).program_
+    found = program.apply(frame.to_numpy())
+    assert compare(program, frame.to_numpy(), found, "wide", None).ok
+    for row, value in ((0, np.nan), (3, 0.0)):
+        other = found.copy()
+        other[row, 1] = value
+        assert compare(program, frame.to_numpy(), other, "wide", None).wrong == ["prp_1"]
 
 
 @pytest.mark.parametrize(
@@ -346,6 +359,7 @@ def test_signs_are_packed_in_every_engine(engine, form):
     m = 130  # two whole numbers, and a part of one
     frame = rows()
     frame.iloc[7, 0] = np.nan
+    frame.iloc[9] = 0.0  # whose sign is +
     engine.store(frame.assign(id=np.arange(40)))
     one = RankOneProjection(m, binary=True, nulls="propagate", random_state=0).fit(frame)
     sql = one.statement("t", keep=["id"], form=form, output="bits", dialect=engine.name)

@@ -12,7 +12,8 @@ import pytest
 from support import dyadic, paper_krp
 
 import sqlkrp
-from sqlkrp.errors import MapFileError
+from sqlkrp.errors import MapFileError, TargetExistsError
+from sqlkrp.files import write_whole
 from sqlkrp.mapfile import glance, same_map
 from sqlkrp.sql.tables import STEPS
 
@@ -114,7 +115,7 @@ def test_one_flipped_sign_is_refused(tmp_path):
         (lambda d: d["stages"].pop(1), "damaged"),
         (lambda d: d["stages"][1].update(stage="magic"), "damaged"),
         (lambda d: d["stages"][1]["value"].update(shape=[-1]), "damaged"),
-        (lambda d: d["stages"][1]["value"].update(shape=[10**12]), "damaged"),
+        (lambda d: d["stages"][1]["value"].update(shape=[10**12]), "too large to be true"),
         (lambda d: d["stages"][1]["value"].update(dtype="object"), "damaged"),
         (lambda d: d["stages"][1]["value"].update(zlib_base64="AAAA"), "damaged"),
         (lambda d: d["stages"][1].update(n_inputs=3), "damaged"),
@@ -232,6 +233,33 @@ def test_saving_is_whole_and_replaces_unless_it_is_told_not_to(saved):
     other.save(path)
     assert sqlkrp.load(path).digest_ == other.digest_
     assert [one.name for one in path.parent.iterdir()] == ["map.json"]
+
+
+def test_a_file_that_is_replaced_is_whole_at_any_time(tmp_path):
+    target = tmp_path / "f"
+    target.write_text("old")
+    with target.open() as reader:
+        with write_whole(target, replace=True) as part:
+            part.write_text("new")
+            assert target.read_text() == "old"
+        assert reader.read() == "old"  # who reads it already has a file of its own
+    assert target.read_text() == "new"
+
+
+def test_a_file_that_is_there_first_stays(tmp_path):
+    target = tmp_path / "f"
+
+    def write(meanwhile):
+        with write_whole(target, replace=False) as part:
+            part.write_text("ours")
+            meanwhile()
+
+    with pytest.raises(TargetExistsError):
+        write(lambda: target.write_text("theirs"))
+    with pytest.raises(TargetExistsError):
+        write(lambda: pytest.fail("worked before looking"))
+    assert target.read_text() == "theirs"
+    assert [one.name for one in tmp_path.iterdir()] == ["f"]
 
 
 @pytest.mark.parametrize("scaling", [None, "standard", "minmax"])

@@ -15,6 +15,7 @@ from postgres_server import Server, running
 from support import FORMS, dyadic, paper_krp, wait_until
 
 import sqlkrp
+from sqlkrp.engines import database
 from sqlkrp.errors import (
     ColumnError,
     EngineError,
@@ -137,6 +138,21 @@ def test_inside_the_user_s_transaction_it_is_the_user_s_to_end(postgres_url, krp
         assert objects(connection) == ["f", "t"]
         assert connection.execute("SELECT COUNT(*) FROM f").fetchone() == (40,)
         assert connection.execute("SHOW jit").fetchone() == before
+
+
+def test_what_is_checked_is_what_is_written(stored, db, krp, postgres_url, monkeypatch):
+    check = database.check_values
+
+    def checked_and_changed(*given):
+        found = check(*given)
+        with psycopg.connect(postgres_url, autocommit=True) as another:
+            another.execute("UPDATE t SET c1 = NULL")
+        return found
+
+    monkeypatch.setattr(database, "check_values", checked_and_changed)
+    db.create(krp, "t", "f")
+    assert stored.execute("SELECT COUNT(c1) FROM t").fetchone() == (0,)
+    assert np.allclose(features(stored), krp.transform(FRAME), rtol=1e-12)
 
 
 def test_jit_is_off_for_the_statement_only(db, krp, stored):

@@ -79,6 +79,7 @@ def test_inside_the_user_s_transaction_it_is_the_user_s_to_end(db, krp, stored):
     db.create(krp, "t", "f", form="tables")
     with pytest.raises(EngineError):
         db.create(krp, "t", "nowhere.f")
+    assert stored.in_transaction
     stored.rollback()
     assert objects(stored) == ["t"]
     assert stored.execute("SELECT COUNT(*) FROM t").fetchone() == (40,)
@@ -370,6 +371,14 @@ def test_a_run_waits_for_another_writer(path, krp):
             db.create(krp, "t", "g")
         assert db.verify(krp, "t").ok  # reading waits for nobody
     writer.close()
+
+
+def test_rows_that_are_fetched_in_parts_are_all_written_and_counted(
+    db, stored, krp, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("sqlkrp.engines.sqlite._ROWS_AT_ONCE", 7)
+    assert db.export(krp, "t", tmp_path / "f.csv", keep=["id"]).rows == 40
+    assert sorted(pd.read_csv(tmp_path / "f.csv")["id"]) == list(range(40))
 
 
 def test_kept_blobs_are_written_as_hexadecimal(db, stored, krp, tmp_path):
