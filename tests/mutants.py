@@ -507,7 +507,7 @@ MUTANTS = [
     ),
     Mutant(
         "sqlkrp/sql/tables.py",
-        "fill_absent=not absent_is_zero",
+        "fill_absent=not knows",
         "fill_absent=False",
         "entries that are absent are no zeros for a map without a projection",
         ("tests/test_every_map.py::test_missing_values_and_sparse_rows",),

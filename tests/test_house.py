@@ -66,6 +66,14 @@ def test_only_dialects_know_dialects_and_only_maps_know_maps():
             assert "KRP" not in text, path
 
 
+def test_contributing_names_every_room():
+    told = (ROOT / "CONTRIBUTING.md").read_text()
+    for path in PACKAGE.rglob("*.py"):
+        if path.name not in ("__init__.py", "__main__.py"):
+            full, short = path.relative_to(PACKAGE).as_posix(), path.name
+            assert f"`{full}`" in told or f"`{short}`" in told, full
+
+
 def test_importing_sqlkrp_loads_no_driver():
     code = (
         "import sys, sqlkrp; sqlkrp.KRP(2, 3).fit(['a']).to_sql('t');"
