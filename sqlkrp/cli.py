@@ -35,7 +35,15 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code is 0, 1 (verify found a difference), or 2 (an error)."""
-    signal.signal(signal.SIGTERM, _stop)
+    before = signal.signal(signal.SIGTERM, _stop)
+    try:
+        with warnings.catch_warnings():  # which puts showwarning back
+            return _run_command(arguments)
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+
+
+def _run_command(arguments: Sequence[str] | None) -> int:
     speaker = _Speaker()
     warnings.showwarning = speaker.warn
     try:

@@ -122,7 +122,7 @@ def test_ctrl_c_while_a_csv_s_types_are_looked_for(tmp_path, name):
     """All of the file is read for them, which the driver does not end for a signal by itself."""
     columns = ", ".join(f"round(random(), 3) AS c{i}" for i in range(300))
     path = tmp_path / "wide.csv"
-    duckdb.execute(f"COPY (SELECT {columns} FROM range(25_000)) TO '{path}' (HEADER)")
+    duckdb.execute(f"COPY (SELECT {columns} FROM range(40_000)) TO '{path}' (HEADER)")
     process = start(tmp_path, "draw", name, "-o", MAP)
     files = f"/proc/{process.pid}/fd"
 

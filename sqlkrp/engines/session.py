@@ -1,7 +1,7 @@
 """What an engine is to the rest: a connection that looks, runs, fetches and writes.
 
 An engine is one file: a subclass of :class:`Session`, with a record of what its engine can do, and
-its record of facts in ``sqlkrp.sql.dialects``. It knows nothing of maps.
+its record of facts in ``sqlkrp.sql.dialects``. It knows what a source is, and no maps.
 """
 
 from __future__ import annotations
