@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +20,7 @@ from typing import Any, NoReturn
 from sqlkrp import report
 from sqlkrp.arguments import Command, options_of, parser
 from sqlkrp.engines import Database, connect, is_database, require_there
+from sqlkrp.engines.session import STATEMENT
 from sqlkrp.engines.sources import TableSource
 from sqlkrp.errors import FitWarning, ParameterError, SqlkrpError, visible
 from sqlkrp.files import require_free, require_other_file
@@ -74,7 +76,9 @@ def _run_command(arguments: Sequence[str] | None) -> int:
         speaker.say(f"{what}{where}")
         return 2
     except KeyboardInterrupt:
-        print("sqlkrp: interrupted; nothing was left behind", file=sys.stderr)
+        print("sqlkrp: interrupted; nothing was left behind", file=sys.stderr, flush=True)
+        if any(one.name == STATEMENT for one in threading.enumerate()):
+            os._exit(130)  # a statement that hears no interrupt would be waited for
         return 130
 
 

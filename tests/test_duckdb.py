@@ -1,5 +1,6 @@
 """Running maps inside DuckDB: creating, exporting, verifying, and leaving things as they were."""
 
+import _thread
 import contextlib
 import io
 import threading
@@ -13,6 +14,8 @@ import pytest
 from support import FORMS, dyadic, paper_krp, read_table, store
 
 import sqlkrp
+from sqlkrp.engines import duckdb as engine
+from sqlkrp.engines.duckdb import DuckDB
 from sqlkrp.errors import (
     ColumnError,
     EngineError,
@@ -281,3 +284,26 @@ def test_only_maps_compute_features(db, krp, tmp_path):
         with pytest.raises(NotFittedError, match="call fit first"):
             call(paper_krp(2, 3))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_statement_that_hears_no_interrupt_is_let_go(monkeypatch):
+    monkeypatch.setattr(engine, "_PATIENCE", 0.5)
+    slept = threading.Event()
+
+    def sleep(seconds):
+        slept.wait(seconds)  # a function of Python's is not interrupted
+        return seconds
+
+    connection = duckdb.connect()
+    connection.create_function("sleep", sleep, ["DOUBLE"], "DOUBLE")
+    session = DuckDB(connection)
+    try:
+        threading.Timer(0.3, _thread.interrupt_main).start()
+        with pytest.raises(KeyboardInterrupt), session.transaction():
+            session.execute("SELECT sleep(60)", "sleeping")
+        with pytest.raises(EngineError, match="end this process"):
+            session.rows("SELECT 1", "going on")
+        session.drop_temporary("t")
+        session.close()
+    finally:
+        slept.set()

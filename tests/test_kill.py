@@ -83,7 +83,7 @@ def test_ctrl_c_during_an_export_leaves_nothing_at_all(big, number):
     sent = time.monotonic()
     os.kill(process.pid, number)
     out, err = ended(process)
-    assert time.monotonic() - sent < 30
+    assert time.monotonic() - sent < 60  # DuckDB may hear it never: then it is let go after 30
     assert process.returncode == 130
     assert err == "sqlkrp: interrupted; nothing was left behind\n"
     assert out == ""

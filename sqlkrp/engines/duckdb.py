@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,7 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqlkrp.engines.inputs import Input
-from sqlkrp.engines.session import Capabilities, Found, Session, TableOrFile, Target
+from sqlkrp.engines.session import (
+    STATEMENT,
+    Capabilities,
+    Found,
+    Session,
+    TableOrFile,
+    Target,
+)
 from sqlkrp.engines.statistics import statistics_of, values_of
 from sqlkrp.errors import ColumnError, EngineError, ParameterError
 from sqlkrp.files import own_number, remove_dead, reserve, write_whole
@@ -57,6 +65,21 @@ _CSV_MARKS = {
     "Comment": "comment",
 }
 _CSV_FORMATS = {"DateFormat": "dateformat", "TimestampFormat": "timestampformat"}
+
+
+# Seconds in which an interrupt is to be heard.
+_PATIENCE = 30.0
+# Connections that hear none; what is not referred to would be closed, which waits for them.
+_ABANDONED: list[Any] = []
+
+
+class _Abandoned:
+    """In the place of a connection that does not answer any more."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise duckdb.ConnectionException(
+            "the connection did not end the statement that was interrupted: end this process"
+        )
 
 
 class DuckDB(Session):
@@ -221,19 +244,31 @@ class DuckDB(Session):
             finally:
                 done.set()
 
-        threading.Thread(target=run, name="sqlkrp-statement").start()
+        threading.Thread(target=run, name=STATEMENT, daemon=True).start()
         try:
             # Not Thread.join: a signal that meets it makes Python take the thread for ended.
             while not done.wait(0.1):
                 self._report_progress()
             self._report_progress(1.0)
         except BaseException:
-            while not done.wait(0.1):
-                self.connection.interrupt()
+            self._interrupt(done)
             raise
         if failed:
             with _explained(what):
                 raise failed[0]
+
+    def _interrupt(self, done: threading.Event) -> None:
+        """End the statement that runs; let go of a connection that hears no interrupt."""
+        end = time.monotonic() + _PATIENCE
+        with contextlib.suppress(KeyboardInterrupt):  # who asks again does not want to wait
+            while time.monotonic() < end:
+                if done.wait(0.1):
+                    return
+                self.connection.interrupt()
+        # DuckDB 2.0.0 may wait for itself where Parquet is written. Nothing can be asked of that
+        # connection any more: not even to be closed.
+        _ABANDONED.append(self.connection)
+        self.connection, self._on_close = _Abandoned(), None
 
     def _report_progress(self, share: float | None = None) -> None:
         if self.on_progress is not None:

@@ -22,7 +22,10 @@ from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.names import TableName, quote, quote_table, text
 from sqlkrp.sql.side_tables import Table
 
-__all__ = ["Capabilities", "Found", "Session", "TableOrFile", "Target", "csv_file"]
+__all__ = ["STATEMENT", "Capabilities", "Found", "Session", "TableOrFile", "Target", "csv_file"]
+
+#: The name of a thread that runs a statement.
+STATEMENT = "sqlkrp-statement"
 
 #: A table's name, or the path of a file that the engine reads by itself.
 TableOrFile = TableName | Path
