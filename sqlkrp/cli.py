@@ -29,7 +29,7 @@ from sqlkrp.maps import MAPS, Ensemble, FeatureMap, load
 from sqlkrp.maps.advice import counted, listed
 from sqlkrp.options import MAP, MAP_OPTIONS, SEED, map_help, options_of_map, summary
 from sqlkrp.spelling import as_options
-from sqlkrp.sql.options import OPTIONS
+from sqlkrp.sql.options import OPTIONS, Options
 from sqlkrp.sql.statement import Statement
 
 __all__ = ["main"]
@@ -216,6 +216,7 @@ def _work(statement: Statement, fitted: FeatureMap) -> str:
 def _draw(given: argparse.Namespace) -> int:
     if not given.replace_map:
         require_map_or_nothing(Path(given.out))
+    Options(long=given.long, rows=given.rows)  # which says what does not go together
     if given.columns is not None:
         if given.source is not None:
             raise ParameterError("SOURCE and --columns are both given: give one")

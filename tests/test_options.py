@@ -109,3 +109,12 @@ def test_the_command_line_has_the_declared_choices_defaults_and_meanings():
         assert one.default == declared.default
         assert tuple(one.choices or ()) == declared.metadata["allowed"]
         assert one.help.startswith(declared.metadata["meaning"])
+
+
+def test_options_by_place_and_answers_that_are_no_answers_are_told_in_one_line(connection):
+    krp = sqlkrp.KRP(2, 3).fit(["a"])
+    with pytest.raises(UnknownParameterError, match=r"to_sql takes table without a name.*form="):
+        krp.to_sql("t", "duckdb")
+    assert krp.to_sql("t", keep=None) == krp.to_sql("t")
+    with pytest.raises(ParameterError, match="replace='no' is not allowed"):
+        sqlkrp.connect(connection).create(krp, "t", "f", replace="no")

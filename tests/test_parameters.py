@@ -6,8 +6,10 @@ import pydoc
 import re
 from dataclasses import KW_ONLY
 
+import numpy as np
 import pytest
 from sklearn.base import clone
+from support import dyadic
 
 import sqlkrp
 from sqlkrp.arguments import parser
@@ -216,3 +218,47 @@ def test_what_may_be_and_what_may_not(check, good, bad, told):
         with pytest.raises(ParameterError, match=r"^x=.* (is not allowed: use|is odd, and both)"):
             check.require("x", value)
     assert check.told(str) == told
+
+
+#: Maps whose counts and degrees are NumPy's whole numbers, and the same of Python's.
+NUMPY_NUMBERS = [
+    lambda n: sqlkrp.KRP(n(2), n(100), n_terms=n(3), gamma=0.05, random_state=0),
+    lambda n: sqlkrp.TensorSketch(n(3), n(100), random_state=0),
+    lambda n: sqlkrp.ComplexKRP(n(4), n(100), n_terms=n(50), random_state=0),
+    lambda n: sqlkrp.PRP(n(4), n_matrices=n(2), random_state=0),
+    lambda n: sqlkrp.SORF(n(4), random_state=0),
+    lambda n: sqlkrp.ExplicitRP(n(2), n(4), random_state=0),
+    lambda n: sqlkrp.RandomMaclaurin(n(4), degree=n(2), random_state=0),
+    lambda n: sqlkrp.RankOneProjection(n(4), random_state=0),
+    lambda n: sqlkrp.SphericalRandomFeatures(n(4), degree=n(2), random_state=0),
+    lambda n: sqlkrp.KGRP(n(4), n_landmarks=n(9), n_marked=n(3), random_state=0),
+    lambda n: sqlkrp.PCA(n(2), random_state=0),
+    lambda n: sqlkrp.Ensemble(sqlkrp.KRP(n(2), n(4)), n(2), random_state=0),
+    lambda n: sqlkrp.chain(sqlkrp.PCA(n(2)), sqlkrp.KRP(n(2), n(4)), random_state=0),
+]
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int64])
+def test_numpy_s_numbers_draw_what_python_s_draw(kind):
+    frame = dyadic(20, 3)
+    for make in NUMPY_NUMBERS:
+        ours, theirs = make(int).fit(frame), make(kind).fit(frame)
+        assert theirs.digest_ == ours.digest_
+        assert theirs.title == ours.title
+        assert "np." not in theirs.to_sql("t")
+
+
+def test_numpy_s_floats_draw_what_python_s_draw():
+    ours = sqlkrp.KRP(2, 4, gamma=float(np.float32(0.1)), random_state=0).fit(["a", "b"])
+    theirs = sqlkrp.KRP(2, 4, gamma=np.float32(0.1), random_state=0).fit(["a", "b"])
+    assert theirs.digest_ == ours.digest_
+
+
+def test_counts_that_no_memory_has_are_refused():
+    for make in (
+        lambda: sqlkrp.PRP(4, n_matrices=10**30),
+        lambda: sqlkrp.KRP(2, 4, pool="achlioptas", n_hyperplanes=10**10),
+        lambda: sqlkrp.TensorSketch(10**30, 4),
+    ):
+        with pytest.raises(ParameterError, match="use a whole number"):
+            make().fit(["a", "b"])

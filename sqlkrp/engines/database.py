@@ -21,7 +21,7 @@ from sqlkrp.engines.session import Found, Session, TableOrFile, Target
 from sqlkrp.engines.sources import TableSource, read_input
 from sqlkrp.errors import ParameterError, TargetExistsError
 from sqlkrp.files import require_other_file
-from sqlkrp.maps.allowed import Number, Whole
+from sqlkrp.maps.allowed import Number, Switch, Whole
 from sqlkrp.maps.feature_map import FeatureMap, require_map
 from sqlkrp.sql.names import TableName, quote_table
 from sqlkrp.sql.options import Options, with_options
@@ -99,6 +99,8 @@ class Database(Shown):
         On an engine without transactions what was made is dropped if a later step fails, nothing
         is replaced, and what others write meanwhile may be in the table.
         """
+        Switch().require("view", view)
+        Switch().require("replace", replace)
         if view:
             self._require("views", "create a table")
         if replace:

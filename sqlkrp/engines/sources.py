@@ -88,8 +88,7 @@ class TableSource:
         long = self.data.long
         if options.long != (long and (long.row, long.feature, long.value)):
             raise ParameterError(
-                f"{self.data.name} was made a source with another long: give long={options.long!r} "
-                "there, too"
+                f"{self.data.name} was made a source with another long: give that one here, too"
             )
         return self.data
 

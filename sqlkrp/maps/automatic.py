@@ -158,7 +158,7 @@ def _scaling_of(columns: Sequence[str], moments: Statistics) -> Taken:
     """
     numbers = np.flatnonzero(moments.varies & ~moments.indicates)
     if not len(numbers):
-        return Taken(None, "no column holds more than 0 and 1")
+        return Taken(None, "no column but of 0 and 1 varies")
     if reason := _of_different_units(columns, moments, numbers):
         return Taken("standard", reason)
     if reason := _far_from_zero(columns, moments, numbers):

@@ -5,7 +5,6 @@ Names and behaviour are scikit-learn's, without depending on it.
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -19,7 +18,7 @@ from sqlkrp.maps.advice import warn_of_columns, warn_of_features
 from sqlkrp.maps.allowed import OneOf
 from sqlkrp.maps.automatic import Seen, SeenColumns, Taken, gamma_of
 from sqlkrp.maps.columns import choose_columns, label_columns, match_columns
-from sqlkrp.maps.parameters import Parameters
+from sqlkrp.maps.parameters import Parameters, copied
 from sqlkrp.maps.preparing import prepare_stage, require_values
 from sqlkrp.maps.source import (
     FLOAT32,
@@ -111,7 +110,8 @@ class Transformer(Parameters):
         it names are. Columns that are not numbers are left out (``left_out_`` says why). The label
         is kept beside the features that a database makes.
         """
-        self.check_parameters()
+        drawn = copied(self)
+        drawn.check_parameters()
         exclude, keep = name_list("exclude", exclude), name_list("keep", keep)
         include = None if include is None else name_list("include", include)
         described = as_source(source)
@@ -122,7 +122,6 @@ class Transformer(Parameters):
         if dtype == "auto":
             single = all(kinds[name] == FLOAT32 for name in columns)
             dtype = "float32" if single else "float64"
-        drawn = type(self)(**copy.deepcopy(self.get_params(deep=False)))
         # What leaves the range of numbers is looked for, and told in words.
         with np.errstate(over="ignore", invalid="ignore"):
             moments = drawn.first.look(described, columns)
@@ -139,8 +138,8 @@ class Transformer(Parameters):
                 f"this {type(self).__name__} leaves the range of numbers ({bad}): use parameters "
                 "nearer to 1, or scale the columns"
             ) from bad
-        self.program_ = Program((prepare, *stages), tuple(self.names(stages[-1].n_outputs)))
-        self.parameters_ = copy.deepcopy(self.get_params(deep=False))
+        self.program_ = Program((prepare, *stages), tuple(drawn.names(stages[-1].n_outputs)))
+        self.parameters_ = copied(self).get_params(deep=False)
         self.seed_ = seed
         self.left_out_ = left_out
         self.taken_ = drawn.all_taken()

@@ -59,7 +59,7 @@ def require_factors(name: str, degree: int) -> None:
 
 SMOOTH_DEGREE = replace(
     DEGREE,
-    check=Whole(1, also=require_factors),
+    check=Whole(1, 1000, also=require_factors),
     meaning=f"{DEGREE.meaning}, without prime factors over 7",
 )
 

@@ -15,7 +15,7 @@ from sqlkrp.maps.allowed import OneOf, PowerOfTwo, Whole
 from sqlkrp.maps.automatic import Seen, Taken
 from sqlkrp.maps.complex_products import without_factors
 from sqlkrp.maps.parameters import Parameter, with_parameters
-from sqlkrp.maps.shared import LARGEST, SPARSITY, PolynomialMap
+from sqlkrp.maps.shared import LARGEST, MOST_FEATURES, SPARSITY, PolynomialMap
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import Butterflies, Linear, Stage, SumOfProducts
 
@@ -46,7 +46,9 @@ POOL = Parameter(
 )
 N_HYPERPLANES = Parameter(
     Whole(
-        1, words={"auto": "1,000 or what a feature takes; of hadamard the fewest blocks that do"}
+        1,
+        MOST_FEATURES,
+        words={"auto": "1,000 or what a feature takes; of hadamard the fewest blocks that do"},
     ),
     "p, how many hyperplanes there are to make products of (hadamard: rounded up to whole blocks)",
     metavar="P",

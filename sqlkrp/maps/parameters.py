@@ -28,7 +28,7 @@ else:  # Python 3.10 has none, and only type checkers look at it.
         return lambda decorator: decorator
 
 
-__all__ = ["Parameter", "Parameters", "plain", "title_of", "with_parameters"]
+__all__ = ["Parameter", "Parameters", "copied", "plain", "title_of", "with_parameters"]
 
 SomeParameters = TypeVar("SomeParameters", bound="Parameters")
 
@@ -241,13 +241,24 @@ def plain(value: Any) -> Any:
         return {"map": type(value).__name__, "parameters": parameters}
     if isinstance(value, (list, tuple)):
         return [plain(one) for one in value]
-    if isinstance(value, (str, bool)) or not isinstance(value, (Real, np.generic)):
-        return value
-    # Numbers of NumPy, fractions and the like are numbers as JSON has them.
-    return value if isinstance(value, (int, float)) else _number(value)
+    return _scalar(value)
 
 
-def _number(value: Any) -> Any:
+def copied(value: Any) -> Any:
+    """A parameter for a draw: a copy, whose numbers are Python's own.
+
+    NumPy's small whole numbers overflow, and its floats compute in their own precision.
+    """
+    if isinstance(value, Parameters):
+        return type(value)(**{name: copied(one) for name, one in value.get_params(False).items()})
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(copied, value))
+    return _scalar(value)
+
+
+def _scalar(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return value
     return int(value) if isinstance(value, Integral) else float(value)

@@ -93,7 +93,7 @@ class PRP(SingleMap):
     n_components: int = COMPONENTS.by_default(100)
     _: KW_ONLY
     n_matrices: int = Parameter(
-        Even(2, why="half of them are subtracted"),
+        Even(2, 10_000, why="half of them are subtracted"),
         "m, how many squares of projections make a feature, half of them subtracted",
         metavar="M",
     ).by_default(2)

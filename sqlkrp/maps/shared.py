@@ -33,7 +33,9 @@ LARGEST = 1e38
 COMPONENTS = Parameter(
     Whole(1, MOST_FEATURES), "k, how many features to compute", metavar="K", common=True
 )
-DEGREE = Parameter(Whole(1), "g, the degree of the polynomial kernel", metavar="G", common=True)
+DEGREE = Parameter(
+    Whole(1, 1000), "g, the degree of the polynomial kernel", metavar="G", common=True
+)
 COEF0 = Parameter(
     Number(0),
     "the constant in the kernel (gamma <x, y> + coef0)^degree (0 leaves all lower degrees out)",

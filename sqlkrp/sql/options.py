@@ -91,8 +91,10 @@ class Options:
 OPTIONS: dict[str, Field[Any]] = {one.name: one for one in fields(Options)}
 
 
-def name_list(what: str, names: Iterable[str]) -> list[str]:
+def name_list(what: str, names: Iterable[str] | None) -> list[str]:
     """Column names as a list; one text is an error, not a list of its letters."""
+    if names is None:
+        return []
     if isinstance(names, str):
         raise ParameterError(f"{what}={names!r} is one text: give a list of column names")
     listed = list(names) if isinstance(names, Iterable) else [None]
@@ -133,6 +135,7 @@ def with_options(*names: str) -> Callable[[Callable[..., Result]], Callable[...,
         # Python has what may be given by place first, whose kinds are the smaller ones.
         known = sorted([*others, *shown], key=lambda one: one.kind)
         by_name = {one.name for one in known}
+        by_place = [one.name for one in known if one.kind is one.POSITIONAL_OR_KEYWORD]
 
         @wraps(method)
         def call(*given: Any, **named: Any) -> Result:
@@ -140,6 +143,11 @@ def with_options(*names: str) -> Callable[[Callable[..., Result]], Callable[...,
                 if name not in by_name:
                     near = near_matches(name, [one.name for one in known[1:]])
                     raise UnknownParameterError(f"{method.__name__} has no option {name!r}{near}")
+            if len(given) > len(by_place):
+                raise UnknownParameterError(
+                    f"{method.__name__} takes {' and '.join(by_place[1:])} without a name: name "
+                    f"the others, such as {chosen[0]}=..."
+                )
             options = {name: named.pop(name) for name in chosen if name in named}
             return method(*given, **named, options=Options(**options))
 
