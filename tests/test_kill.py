@@ -127,7 +127,10 @@ def test_ctrl_c_while_a_csv_s_types_are_looked_for(tmp_path, name):
     files = f"/proc/{process.pid}/fd"
 
     def opened():
-        return str(path) in map(os.path.realpath, (f"{files}/{n}" for n in os.listdir(files)))
+        try:
+            return str(path) in map(os.path.realpath, (f"{files}/{n}" for n in os.listdir(files)))
+        except OSError:  # one of them was closed meanwhile
+            return False
 
     wait_until(opened, process)
     os.kill(process.pid, signal.SIGINT)
