@@ -1049,7 +1049,18 @@ def _tested(copy: Path, tests: Sequence[str]) -> tuple[int, str]:
     scripts = str(Path(sys.executable).parent)
     # The copy's package is the one that is imported, by the installed command as well.
     here = {"PYTHONPATH": str(copy), "PATH": os.pathsep.join([scripts, os.environ["PATH"]])}
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=line", "-p", "no:cacheprovider"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-q",
+        "-n",
+        "0",
+        "--tb=line",
+        "-p",
+        "no:cacheprovider",
+    ]
     process = subprocess.Popen(
         [*command, *tests],
         cwd=copy,
