@@ -91,6 +91,11 @@ def loads(text: str, kinds: Kinds[SomeMap], where: str) -> SomeMap:
     checksum = document.pop("checksum", None)
     if checksum != _sha256(document):
         raise MapFileError(f"{where} was changed after it was saved: restore it, or draw it again")
+    if isinstance(document.get("map"), str) and document["map"] not in kinds:
+        raise MapFileError(
+            f"{where} holds a map {document['map']!r}, which this sqlkrp does not know: use the "
+            "sqlkrp that wrote it"
+        )
     try:
         content = _content(document)
         fitted = _new(content.map, content.parameters, kinds)
