@@ -77,9 +77,17 @@ def _run_command(arguments: Sequence[str] | None) -> int:
         return 2
     except KeyboardInterrupt:
         print("sqlkrp: interrupted; nothing was left behind", file=sys.stderr, flush=True)
-        if any(one.name == STATEMENT for one in threading.enumerate()):
-            os._exit(130)  # a statement that hears no interrupt would be waited for
+        if _a_statement_goes_on():
+            os._exit(130)  # it hears no interrupt, and would be waited for
         return 130
+
+
+def _a_statement_goes_on() -> bool:
+    """Whether one still runs a moment after it was interrupted."""
+    running = [one for one in threading.enumerate() if one.name == STATEMENT]
+    for one in running:
+        one.join(1.0)  # its thread ends a little after the statement
+    return any(one.is_alive() for one in running)
 
 
 def _stop(signum: int, frame: Any) -> NoReturn:

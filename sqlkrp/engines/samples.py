@@ -8,21 +8,19 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sqlkrp.engines.session import Session
 from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.job import LongInput
 from sqlkrp.sql.names import quote, soft_cast
 from sqlkrp.sql.statement import Query, Statement, draft, write
+from sqlkrp.stages import Array
 
 __all__ = ["computed_of_sample"]
 
 _DRAWING, _COMPUTING, _READING = (
     "drawing a sample of rows", "the features of the sample", "reading the sample",
 )  # fmt: skip
-
-Array = NDArray[Any]
 
 
 def computed_of_sample(
