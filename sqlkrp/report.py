@@ -86,6 +86,8 @@ def _preflight_facts(found: Preflight | str | None) -> dict[str, Any]:
     return {
         "dialect": found.dialect.name,
         "executed": found.dialect.executed,
+        "nested_selects": found.dialect.planner,
+        "computes_once": found.dialect.computes_once,
         "form": found.form,
         "form_because": found.because,
         **({} if found.plan is None else _plan_facts(found.plan, found.dialect)),
@@ -151,8 +153,20 @@ def _work_pairs(fitted: FeatureMap, found: Preflight | str) -> list[tuple[str, s
 
 
 def _sql_text(found: Preflight) -> str:
-    how = "" if found.dialect.executed else ", generated only"
-    return f"for {found.dialect.name}{how}: {found.form} form ({found.because})"
+    return f"for {found.dialect.name}: {found.form} form ({found.because})"
+
+
+def _cautions(found: Preflight) -> list[str]:
+    """What is to be known of a dialect before its text is trusted."""
+    dialect, told = found.dialect, []
+    if caution := dialect.caution():
+        told.append(caution)
+    if not (dialect.computes_once or FORMS[found.form].joins):
+        told.append(
+            f"whether {dialect.name} computes a column of a nested SELECT again for each use, "
+            f"{dialect.planner}; form='tables' nests none"
+        )
+    return told
 
 
 def _plan_text(plan: Plan, stage: int) -> str:
@@ -178,6 +192,7 @@ def _preflight_lines(found: Preflight, spelt: Callable[[str], str]) -> list[str]
         pairs.append((f"  {check.what}", f"{check.found:,}{limit}"))
     return [
         *aligned(pairs),
+        *(f"caution: {spelt(one)}" for one in _cautions(found)),
         *(f"too large: {spelt(problem)}" for problem in found.problems),
         *(f"too large for a table: {spelt(problem)}" for problem in found.table_problems),
     ]

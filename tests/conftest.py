@@ -7,18 +7,19 @@ import shutil
 import signal
 import subprocess
 import sys
-import uuid
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote as url_quote
 
 import duckdb
 import psycopg
 import pytest
 import threadpoolctl
+from engines import ENGINES, SLOW_ENGINES, schema_of_its_own
 from hypothesis import is_hypothesis_test, settings
+from mariadb_server import running as running_mariadb
+from postgres_server import url_of_its_own as postgres_server_of_its_own
 
 from sqlkrp.cli import main
 
@@ -111,21 +112,15 @@ def postgres_server():
     if given := os.environ.get("SQLKRP_TEST_POSTGRES"):
         yield given
         return
-    from postgres_server import Server, running
-
-    with running(Server().create()) as server:
-        yield server.url
+    with postgres_server_of_its_own() as url:
+        yield url
 
 
-@contextlib.contextmanager
-def schema_of_its_own(server: str):
-    """The same server, as a URL that leads into an empty schema."""
-    name = f"sqlkrp_test_{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(server, autocommit=True) as admin:
-        admin.execute(f"CREATE SCHEMA {name}")
-        joint = "&" if "?" in server else "?"
-        yield f"{server}{joint}options={url_quote(f'-c search_path={name}')}"
-        admin.execute(f"SET client_min_messages = warning; DROP SCHEMA {name} CASCADE")
+@pytest.fixture(scope="session")
+def mariadb_server():
+    """The socket of a running MariaDB."""
+    with running_mariadb() as socket:
+        yield socket
 
 
 @pytest.fixture
@@ -140,40 +135,25 @@ def postgres(postgres_url):
         yield opened
 
 
-@pytest.fixture(
-    scope="session", params=["duckdb", "postgres", "sqlite", "datafusion", "clickhouse"]
-)
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in SLOW_ENGINES]
+
+
+@pytest.fixture(scope="session", params=[*ENGINES, *SLOW])
 def engine(request, tmp_path_factory):
     """Each engine that generated SQL is executed in."""
-    import engines
-
-    with contextlib.ExitStack() as stack:
-        if request.param == "postgres":
-            server = request.getfixturevalue("postgres_server")
-            one = engines.Postgres(stack.enter_context(schema_of_its_own(server)))
-        elif request.param == "clickhouse":
-            one = engines.ClickHouse(tmp_path_factory.mktemp("clickhouse"))
-        else:
-            one = {
-                "duckdb": engines.DuckDB, "sqlite": engines.SQLite,
-                "datafusion": engines.DataFusion,
-            }[request.param]()  # fmt: skip
-        stack.callback(one.close)
+    kind = (ENGINES | SLOW_ENGINES)[request.param]
+    server = request.getfixturevalue(kind.server) if kind.server else None
+    with kind.opened(tmp_path_factory.mktemp(kind.name), server) as one:
         yield one
 
 
 @pytest.fixture(params=["duckdb", "postgres", "sqlite"])
 def place(request, tmp_path_factory):
     """A database of its own in each engine that has sessions; it can be opened by its URL, too."""
-    import engines
-
-    folder = tmp_path_factory.mktemp(request.param)
-    with contextlib.ExitStack() as stack:
-        if request.param == "postgres":
-            server = request.getfixturevalue("postgres_server")
-            one = engines.Postgres(stack.enter_context(schema_of_its_own(server)))
-        else:
-            kind = {"duckdb": engines.DuckDB, "sqlite": engines.SQLite}[request.param]
-            one = kind(folder / f"w.{request.param}")
-        stack.callback(one.close)
+    folder, kind = tmp_path_factory.mktemp(request.param), ENGINES[request.param]
+    if kind.server:
+        opened = kind.opened(folder, request.getfixturevalue(kind.server))
+    else:
+        opened = contextlib.closing(kind(folder / f"w.{kind.name}"))
+    with opened as one:
         yield one

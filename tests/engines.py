@@ -3,7 +3,9 @@
 import contextlib
 import itertools
 import sqlite3
+import uuid
 from pathlib import Path
+from urllib.parse import quote as url_quote
 
 import chdb.session
 import datafusion
@@ -13,6 +15,15 @@ import pandas as pd
 import psycopg
 import pyarrow as pa
 import pyarrow.parquet
+import pymysql
+import zetasql.types as googlesql
+from zetasql.api import (
+    Analyzer,
+    CatalogBuilder,
+    PreparedQuery,
+    TableBuilder,
+    create_table_content,
+)
 
 import sqlkrp
 from sqlkrp.sql.dialects import dialect
@@ -26,6 +37,15 @@ class Engine:
     """A database to put tables in; ``features`` goes the way that users of this engine go."""
 
     name: str
+    #: The fixture of the server that it connects to.
+    server: str | None = None
+    #: Names that are none there.
+    its_own: tuple[str, ...] = ()
+
+    @classmethod
+    def opened(cls, folder, server):
+        """One of these, with a folder or what its server's fixture gave, until the block ends."""
+        return contextlib.closing(cls())
 
     def quoted(self, name):
         return quote(name, dialect(self.name))
@@ -66,15 +86,19 @@ class Engine:
         """The rows of a statement, with its side tables there while it runs."""
         try:
             for name, columns in statement.side_tables.items():
-                self.execute(create_side_table(name, columns, dialect(self.name)))
-                load = f"load_{next(_numbers)}"
-                self.load(pd.DataFrame(columns), load)
-                self.execute(f"INSERT INTO {self.quoted(name)} SELECT * FROM {load}")
-                self.execute(f"DROP TABLE {load}")
+                self.make_side_table(name, columns)
             return self.rows(statement.text)
         finally:
             for name in statement.side_tables:
                 self.drop(name)
+
+    def make_side_table(self, name, columns):
+        """A side table by the printed DDL, and its rows."""
+        self.execute(create_side_table(name, columns, dialect(self.name)))
+        load = f"load_{next(_numbers)}"
+        self.load(pd.DataFrame(columns), load)
+        self.execute(f"INSERT INTO {self.quoted(name)} SELECT * FROM {load}")
+        self.execute(f"DROP TABLE {load}")
 
     def keep(self, statement, table):
         """The rows of a statement that joins nothing, as a table."""
@@ -159,6 +183,14 @@ class Postgres(Engine):
     error = psycopg.Error
     broken = "1 / (id - 7)"
     missing = ("NULL", "'nan'", "'inf'")
+
+    server = "postgres_server"
+
+    @classmethod
+    @contextlib.contextmanager
+    def opened(cls, folder, server):
+        with schema_of_its_own(server) as url, contextlib.closing(cls(url)) as one:
+            yield one
 
     def __init__(self, url):
         self.url = url
@@ -284,6 +316,10 @@ class ClickHouse(Printed):
     name = "clickhouse"
     engine = " ENGINE = MergeTree ORDER BY tuple()"
 
+    @classmethod
+    def opened(cls, folder, server):
+        return contextlib.closing(cls(folder))
+
     def __init__(self, folder: Path):
         self.folder = folder
         self.session = chdb.session.Session(str(folder / "chdb"))
@@ -308,3 +344,133 @@ class ClickHouse(Printed):
 
     def close(self):
         self.session.close()
+
+
+class MariaDB(Printed):
+    """What is printed for MySQL, in its nearest relative."""
+
+    name = "mysql"
+    its_own = ("\U0001f600", " ", "\n")
+    server = "mariadb_server"
+
+    @classmethod
+    def opened(cls, folder, server):
+        return contextlib.closing(cls(server))
+
+    def __init__(self, socket):
+        self.connection = pymysql.connect(
+            unix_socket=socket, user="root", database="tests", charset="utf8mb4", autocommit=True
+        )
+
+    def load(self, frame, table):
+        types = {"f": "DOUBLE", "i": "BIGINT", "b": "BOOLEAN"}
+        columns = ", ".join(
+            f"{name} {types.get(frame[name].dtype.kind, 'VARBINARY(4000)')}" for name in frame
+        )
+        self.execute(f"CREATE TABLE {table} ({columns})")
+        places = ", ".join(["%s"] * frame.shape[1])
+        numbers = frame.replace([np.inf, -np.inf], np.nan)  # it holds no others
+        rows = numbers.astype(object).where(numbers.notna(), None).to_numpy().tolist()
+        with self.connection.cursor() as cursor:
+            cursor.executemany(f"INSERT INTO {table} VALUES ({places})", rows)
+
+    def execute(self, sql):
+        self.rows(sql)
+
+    def rows(self, sql):
+        with self.connection.cursor() as cursor:
+            cursor.execute(sql)
+            return list(cursor.fetchall())
+
+    def close(self):
+        self.connection.close()
+
+
+class GoogleSQL(Printed):
+    """What is printed for BigQuery, in Google's own analyzer and reference implementation.
+
+    It has no tables that stay: the rows that a query reads go in with it.
+    """
+
+    name = "bigquery"
+    its_own = ("$1",)
+
+    def __init__(self):
+        language = googlesql.LanguageOptions.maximum_features()
+        language.product_mode = googlesql.ProductMode.PRODUCT_EXTERNAL
+        # CREATE TABLE is analyzed as well as SELECT.
+        language.supported_statement_kinds = []
+        self.options = googlesql.AnalyzerOptions(language_options=language)
+        self.functions = googlesql.ZetaSQLBuiltinFunctionOptions(language_options=language)
+        self.tables = {}
+
+    def store(self, frame, table="t"):
+        self.tables[table] = frame
+
+    def drop(self, table):
+        self.tables.pop(table, None)
+
+    def make_side_table(self, name, columns):
+        self.execute(create_side_table(name, columns, dialect(self.name)))
+        self.store(pd.DataFrame(columns), name)
+
+    def keep(self, statement, table):
+        self.store(pd.DataFrame(self.rows(statement.text), columns=statement.columns), table)
+
+    def execute(self, sql):
+        """Only analyzed: there is nothing that a statement could make."""
+        Analyzer(self.options, self.catalog()).analyze_statement(sql)
+
+    def rows(self, sql):
+        content = {name: create_table_content(rows_of(one)) for name, one in self.tables.items()}
+        query = PreparedQuery.builder().set_sql(sql).set_analyzer_options(self.options)
+        with query.set_catalog(self.catalog()).set_table_content(content).prepare() as prepared:
+            found = prepared.execute().content.table_data
+        # No table is no row.
+        return [tuple(map(value_of, row.cell)) for row in (found.row if found else ())]
+
+    def catalog(self):
+        """The tables that are there, each with the types of its columns."""
+        catalog = CatalogBuilder("tests").with_builtin_functions(self.functions)
+        kinds = googlesql.TypeKind
+        types = {"f": kinds.TYPE_DOUBLE, "i": kinds.TYPE_INT64, "b": kinds.TYPE_BOOL}
+        for name, frame in self.tables.items():
+            table = TableBuilder(name)
+            for column in frame:
+                table.add_column(column, types.get(frame[column].dtype.kind, kinds.TYPE_STRING))
+            catalog.add_table(table.build())
+        return catalog.build()
+
+    def close(self):
+        pass
+
+
+def rows_of(frame):
+    """Rows as GoogleSQL takes them; of the numbers that are missing, every other one is NULL."""
+    rows = frame.astype(object).to_numpy().tolist()
+    nulls = itertools.cycle((None, float("nan")))
+    return [[next(nulls) if one != one else one for one in row] for row in rows]
+
+
+def value_of(cell):
+    """A value that GoogleSQL gave, as Python's."""
+    if cell.array_value is not None:
+        return [value_of(one) for one in cell.array_value.element]
+    kinds = ("double_value", "int64_value", "bool_value", "string_value")
+    return next((one for one in (getattr(cell, kind) for kind in kinds) if one is not None), None)
+
+
+@contextlib.contextmanager
+def schema_of_its_own(server: str):
+    """The same server, as a URL that leads into an empty schema."""
+    name = f"sqlkrp_test_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(f"CREATE SCHEMA {name}")
+        joint = "&" if "?" in server else "?"
+        yield f"{server}{joint}options={url_quote(f'-c search_path={name}')}"
+        admin.execute(f"SET client_min_messages = warning; DROP SCHEMA {name} CASCADE")
+
+
+#: By the dialect that each runs; those of the slow tests start slowly, or come with no wheel.
+ENGINES = {one.name: one for one in (DuckDB, Postgres, SQLite, DataFusion, ClickHouse)}
+SLOW_ENGINES = {one.name: one for one in (GoogleSQL, MariaDB)}

@@ -657,9 +657,9 @@ MUTANTS = [
         ("tests/test_dialects.py::test_auto_takes_the_tables_where_wide_is_too_much",),
     ),
     Mutant(
-        "sqlkrp/sql/statement.py",
-        "    if not dialect.executed:",
-        "    if dialect.executed:",
+        "sqlkrp/sql/facts.py",
+        "        if self.executed == ITSELF:",
+        "        if self.executed != ITSELF:",
         "a statement that was never executed anywhere does not say so",
         ("tests/test_dialects.py::test_what_is_only_generated_says_so_first",),
     ),

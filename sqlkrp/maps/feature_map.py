@@ -23,6 +23,7 @@ from sqlkrp.maps.base import Transformer
 from sqlkrp.maps.columns import match_spelling
 from sqlkrp.maps.parameters import plain, title_of
 from sqlkrp.sql.dialects import dialect as facts_of
+from sqlkrp.sql.facts import ITSELF
 from sqlkrp.sql.names import TableName, quote, quote_table
 from sqlkrp.sql.options import Options, name_list, with_options
 from sqlkrp.sql.side_tables import Table, create_side_table, load_side_table
@@ -244,7 +245,8 @@ class FeatureMap(Transformer):
                 for name, columns in tables.items()
             ]
             head = f"-- Side tables of sqlkrp map {self.digest_} for {dialect}.\n"
-            if facts.executed:
+            # What stands in for an engine in the tests loads no files.
+            if facts.executed == ITSELF:
                 head += "-- Run this from inside its folder.\n"
             else:
                 head += "-- Generated, and never executed there by sqlkrp's tests.\n"

@@ -1,7 +1,8 @@
 """One frozen record of facts per dialect.
 
 Nothing else in the package asks which dialect it writes; it asks for a fact. Facts of the engines
-that are executed were measured; those of the others are their documentation's.
+that are executed were measured; those of the others are their documentation's, or are read in their
+source where that is said.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from sqlkrp.errors import ParameterError
-from sqlkrp.sql.facts import Costs, Dialect, Limits, Unpivot, frozen
+from sqlkrp.sql.facts import ITSELF, Costs, Dialect, Limits, Unpivot, frozen
 
 __all__ = ["DIALECTS", "Dialect", "dialect"]
 
@@ -31,7 +32,7 @@ _LATERAL_VALUES = Unpivot(
 _DUCKDB = Dialect(
     name="duckdb",
     sqlglot="duckdb",
-    executed=True,
+    executed=ITSELF,
     ignores_case=True,
     folds="",
     float_types=frozen(float32="FLOAT", float64="DOUBLE"),
@@ -46,7 +47,6 @@ _DUCKDB = Dialect(
     array_cast="CAST({array} AS {type}[{count}])",
     array_item="{array}[{place}]",
     collect="LIST(value ORDER BY feature ASC)",
-    # DuckDB keeps the projection of a nested SELECT; it computes a shared column once.
     materialized="AS MATERIALIZED",
     numbering="ROW_NUMBER() OVER ()",
     unpivot=Unpivot(
@@ -59,6 +59,8 @@ _DUCKDB = Dialect(
     position="#{place}",
     product="PRODUCT({value}) OVER ({window})",
     # Planning takes about 18 KB an operation: 4.5 GB at so many.
+    computes_once=True,
+    planner="keeps them: its plans, in the tests",
     limits=Limits(depth=900, nested_selects=200, operations=250_000),
     side_table_types=frozen(
         int8="TINYINT", int32="INTEGER", float32="FLOAT", float64="DOUBLE", object="VARCHAR"
@@ -72,7 +74,7 @@ _DUCKDB = Dialect(
 _POSTGRES = Dialect(
     name="postgres",
     sqlglot="postgres",
-    executed=True,
+    executed=ITSELF,
     max_identifier_bytes=63,
     # What a backslash in a plain text means depends on a setting.
     backslash_text="E'",
@@ -90,6 +92,8 @@ _POSTGRES = Dialect(
     materialized="AS MATERIALIZED",
     numbering="ROW_NUMBER() OVER ()",
     unpivot=_LATERAL_VALUES,
+    computes_once=True,
+    planner="inlines what has no OFFSET: its plans, in the tests",
     limits=Limits(
         select_columns=1664,
         table_columns=1600,
@@ -116,7 +120,7 @@ _SQLITE = Dialect(
     name="sqlite",
     whole_type="INTEGER",
     sqlglot="sqlite",
-    executed=True,
+    executed=ITSELF,
     # In double quotes a name that is no column would be a text.
     quote="`",
     name_escapes=_BACKTICK_DOUBLED,
@@ -146,6 +150,8 @@ _SQLITE = Dialect(
         separator=" ",
         at_most=40,
     ),
+    computes_once=True,
+    planner="flattens what has no LIMIT: its opcodes, in the tests",
     limits=Limits(
         select_columns=2000,
         table_columns=2000,
@@ -163,7 +169,7 @@ _SQLITE = Dialect(
 _DATAFUSION = Dialect(
     name="datafusion",
     sqlglot="postgres",
-    executed=True,
+    executed=ITSELF,
     float_types=frozen(float32="REAL", float64="DOUBLE"),
     soft_cast="TRY_CAST({value} AS {type})",
     boolean_cast="CAST({value} AS {type})",
@@ -179,6 +185,8 @@ _DATAFUSION = Dialect(
         entry="{value}",
     ),
     # Its parser goes down 50 levels at most: two for a SELECT in another, one for a parenthesis.
+    computes_once=True,
+    planner="keeps them: its plans, in the tests",
     limits=Limits(depth=28, nested_selects=20, operations=100_000),
     side_table_types=frozen(
         int8="SMALLINT", int32="INTEGER", float32="REAL", float64="DOUBLE", object="VARCHAR"
@@ -202,7 +210,7 @@ _CLICKHOUSE = Dialect(
     whole_type="Int64",
     bit="bitTest({value}, {place})",
     sqlglot="clickhouse",
-    executed=True,
+    executed=ITSELF,
     name_escapes=MappingProxyType({"\\": "\\\\", '"': '""'}),
     text_escapes=_BACKSLASH_DOUBLED,
     folds="",
@@ -238,6 +246,8 @@ _CLICKHOUSE = Dialect(
     settings="SETTINGS join_use_nulls = 1, prefer_column_name_to_alias = 1",
     # It counts lists of arguments as well: 50,000 of its elements are 36,000 of ours, or more.
     # An operation is two of them, and a column on the way more: hardly more operations ever fit.
+    computes_once=True,
+    planner="inlines them, and computes equal expressions once: its plans, in the tests",
     limits=Limits(
         depth=900, nested_selects=99, text_bytes=262_144, nodes=35_000, operations=15_000
     ),
@@ -260,7 +270,7 @@ _SPARK = Dialect(
     text_escapes=_BACKSLASH,
     ignores_case=True,
     folds="",
-    not_in_names="${",  # replaced before the statement is parsed
+    not_in_names=r"\$\{",  # replaced before the statement is parsed
     float_types=frozen(float32="FLOAT", float64="DOUBLE"),
     soft_cast="TRY_CAST({value} AS {type})",
     boolean_cast="CAST({value} AS {type})",
@@ -273,6 +283,11 @@ _SPARK = Dialect(
     unpivot=Unpivot(
         query="SELECT row_id, STACK({count}, {entries}) AS (feature, value) FROM {source}",
         entry="{place}, {value}",
+    ),
+    computes_once=True,
+    planner=(
+        "keeps what is used more than once, from 3.3 on and unless "
+        "spark.sql.optimizer.collapseProjectAlwaysInline: CollapseProject in its source"
     ),
     limits=Limits(depth=900, nested_selects=64),
     side_table_types=frozen(
@@ -305,6 +320,7 @@ _SNOWFLAKE = Dialect(
     array_cast="{array}",
     array_item="CAST(GET({array}, {index}) AS FLOAT)",
     collect="ARRAY_AGG(value) WITHIN GROUP (ORDER BY feature)",
+    planner="nobody can know: its documentation says nothing",
     limits=Limits(text_bytes=1_000_000),
     side_table_types=frozen(
         int8="SMALLINT", int32="INTEGER", float32="FLOAT", float64="FLOAT", object="VARCHAR"
@@ -327,6 +343,7 @@ _BIGQUERY = Dialect(
     name="bigquery",
     whole_type="INT64",
     sqlglot="bigquery",
+    executed="Google's reference implementation of GoogleSQL",
     quote="`",
     name_escapes=MappingProxyType({"\\": "\\\\", "`": "\\`", **_LINE_ENDS}),
     text_escapes=MappingProxyType({"\\": "\\\\", "'": "\\'", **_LINE_ENDS}),
@@ -349,6 +366,10 @@ _BIGQUERY = Dialect(
             "CROSS JOIN UNNEST([{entries}]) AS value WITH OFFSET AS feature"
         ),
         entry="{value}",
+    ),
+    planner=(
+        "nobody can know: its documentation says that a WITH is computed for each use, and of "
+        "nested SELECTs nothing"
     ),
     limits=Limits(select_columns=10_000, table_columns=10_000, text_bytes=1_000_000),
     side_table_types=frozen(
@@ -378,6 +399,8 @@ _REDSHIFT = Dialect(
     is_finite="ABS({value}) <= CAST('{largest}' AS {double})",
     overflow_is_error=True,
     text_type="VARCHAR(65535)",  # else it is one of 256
+    # OFFSET 0 is a fence in the Postgres that it was made of; its documentation wants one above 0.
+    planner="nobody can know: its documentation says nothing",
     limits=Limits(select_columns=1600, table_columns=1600, text_bytes=16_000_000),
     side_table_types=frozen(
         int8="SMALLINT",
@@ -418,6 +441,8 @@ _TRINO = Dialect(
         entry="ROW({place}, {value})",
         at_most=254,  # what an array that is written out may hold
     ),
+    computes_once=True,
+    planner="inlines what is used once only: InlineProjections in its source",
     limits=Limits(text_bytes=1_000_000, array_items=254),
     side_table_types=frozen(
         # Not every connector has SMALLINT.
@@ -453,6 +478,10 @@ _TSQL = Dialect(
             "CROSS APPLY (VALUES {entries}) AS entry(feature, value)"
         ),
     ),
+    planner=(
+        "nobody can know: it unnests them, and computes a scalar where it is used; no fence is "
+        "documented"
+    ),
     limits=Limits(
         select_columns=4096,
         table_columns=1024,
@@ -480,12 +509,15 @@ _MYSQL = Dialect(
     name="mysql",
     whole_type="SIGNED",
     sqlglot="mysql",
+    executed="MariaDB",
     quote="`",
     name_escapes=_BACKTICK_DOUBLED,
     text_escapes=_BACKSLASH_DOUBLED,
     ignores_case=True,
     folds="",
     max_identifier_characters=64,
+    # Of Unicode its first plane, and no white space at the end.
+    not_in_names=r"[^\0-\uffff]|[ \t-\r]\Z",
     float_types=frozen(float32="FLOAT", float64="DOUBLE"),
     boolean_cast="CAST({value} AS {type})",
     overflow_is_error=True,
@@ -496,6 +528,8 @@ _MYSQL = Dialect(
     ),
     text_type="CHAR",
     fence="LIMIT 18446744073709551615",
+    computes_once=True,
+    planner="merges what has no LIMIT: Reference Manual, Optimizing Derived Tables",
     limits=Limits(
         select_columns=4096,
         table_columns=1017,
@@ -534,6 +568,9 @@ _ORACLE = Dialect(
     is_finite="ABS({value}) < BINARY_DOUBLE_INFINITY",
     text_type="VARCHAR2(4000)",
     raise_error=("CAST({message} || SUBSTR(CAST({value} AS {text}), 1, 0) AS {type})"),
+    nested_select="SELECT /*+ NO_MERGE */",
+    computes_once=True,
+    planner="merges what has no such hint: SQL Language Reference, NO_MERGE",
     limits=Limits(select_columns=1000, table_columns=1000),
     side_table_types=frozen(
         int8="NUMBER(3)",

@@ -79,11 +79,13 @@ def gathered_rows(job: Job, wanted: Prepare) -> Gathered:
 def _dense_entries(chain: Chain) -> None:
     job, dialect = chain.job, chain.dialect
     columns = job.program.prepare.columns
-    soft = [chain.entry(quote(name, dialect), boolean=name in job.booleans) for name in columns]
+    soft = [
+        chain.entry(_of("source", name, dialect), boolean=name in job.booleans) for name in columns
+    ]
     inputs = [f"x{i}" for i in range(len(soft))]
     numbered = {
         "numbering": _numbering(dialect, "source", [*job.keep, *columns]),
-        "kept": _kept(job),
+        "kept": _kept("source", job),
         "inputs": [f"{value} AS {name}" for value, name in zip(soft, inputs, strict=True)],
     }
     chain.source = chain.add("source", "number_rows", {"source": job.relation}, numbered)
@@ -92,14 +94,18 @@ def _dense_entries(chain: Chain) -> None:
     chain.current = chain.add_query("entries", unpivoted, chain.source)
 
 
-def _kept(job: Job) -> list[str]:
-    return [f"{quote(name, job.dialect)} AS k{i}" for i, name in enumerate(job.keep)]
+def _of(relation: str, name: str, dialect: Dialect) -> str:
+    """A column with its relation: alone it may be read as an alias of ours, or as a relation."""
+    return f"{relation}.{quote(name, dialect)}"
+
+
+def _kept(relation: str, job: Job) -> list[str]:
+    names = enumerate(job.keep)
+    return [f"{_of(relation, name, job.dialect)} AS k{i}" for i, name in names]
 
 
 def _numbering(dialect: Dialect, relation: str, read: Sequence[str]) -> str:
-    # With the relation's name, as some engines would take a column that is named as one of our
-    # aliases for that.
-    columns = [f"{relation}.{quote(name, dialect)}" for name in dict.fromkeys(read)]
+    columns = [_of(relation, name, dialect) for name in dict.fromkeys(read)]
     return dialect.numbering.format(everything=", ".join(columns))
 
 
@@ -121,20 +127,20 @@ def _unpivot(how: Unpivot, inputs: Sequence[str], source: str) -> str:
 
 def _sparse_entries(chain: Chain, long: LongInput) -> None:
     job, dialect = chain.job, chain.dialect
-    row = quote(long.row, dialect)
     if long.keys is None:
         relations = {"entries": job.relation}
-        chain.source = chain.add("source", "distinct_keys", relations, {"key": row})
+        key = _of("entries", long.row, dialect)
+        chain.source = chain.add("source", "distinct_keys", relations, {"key": key})
     else:
         keys: dict[str, str | Sequence[str]] = {
             "numbering": _numbering(dialect, "key_table", [long.row, *job.keep]),
-            "key": row,
-            "kept": _kept(job),
+            "key": _of("key_table", long.row, dialect),
+            "kept": _kept("key_table", job),
         }
         chain.source = chain.add("source", "number_keys", {"key_table": long.keys}, keys)
     chain.complete = chain.source
     entry = {
-        role: f"entries.{quote(name, dialect)}"
+        role: _of("entries", name, dialect)
         for role, name in (("key", long.row), ("name", long.feature), ("value", long.value))
     }
     entry["name"] = dialect.cast.format(value=entry["name"], type=dialect.text_type)

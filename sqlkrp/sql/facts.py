@@ -8,7 +8,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-__all__ = ["DUCKDB_COSTS", "Costs", "Dialect", "Limits", "Unpivot", "frozen"]
+__all__ = ["DUCKDB_COSTS", "ITSELF", "Costs", "Dialect", "Limits", "Unpivot", "frozen"]
+
+#: What runs the text of a dialect, if that is the engine it is for.
+ITSELF = "itself"
 
 
 def frozen(**items: str) -> Mapping[str, str]:
@@ -102,8 +105,9 @@ class Dialect:
     name: str
     sqlglot: str
     """Its name for sqlglot."""
-    executed: bool = False
-    """Whether the tests run what is generated; if not, the statement's first line says so."""
+    executed: str = ""
+    """What the tests run the text in: ``ITSELF``, or what stands in for it; empty if nothing does.
+    Unless it is the engine itself, the statement's first line says so."""
 
     # --- names and texts ----------------------------------------------------------------------
     quote: str = '"'
@@ -123,7 +127,7 @@ class Dialect:
     max_identifier_characters: int | None = None
     """Longer names are refused, where an engine counts characters and not bytes."""
     not_in_names: str = ""
-    """What no name may hold, however it is quoted."""
+    """What no name may hold, however it is quoted, as a pattern."""
 
     # --- numbers ------------------------------------------------------------------------------
     float_types: Mapping[str, str] = _default({"float32": "REAL", "float64": "DOUBLE PRECISION"})
@@ -183,6 +187,13 @@ class Dialect:
     faster than its name."""
     fence: str = ""
     """What keeps a nested SELECT from being inlined and computed again; empty where it is not."""
+    nested_select: str = "SELECT"
+    """How a nested SELECT begins, where a hint keeps it from being inlined."""
+    computes_once: bool = False
+    """Whether what a nested SELECT names is computed once, however often it is used: by the planner
+    itself, or by the fence. Without, nobody could find out."""
+    planner: str = ""
+    """What its planner does with nested SELECTs, and how that is known."""
     materialized: str = "AS"
     """How a common table expression is computed once."""
     numbering: str = "ROW_NUMBER() OVER (ORDER BY {everything})"
@@ -222,6 +233,13 @@ class Dialect:
         most = ASSUMED_OPERATIONS
         unknown = f"nobody measured what {self.name} plans quickly"
         return most, f"the {most:,} that are assumed: {unknown}"
+
+    def caution(self) -> str:
+        """What is to be said of every text for it; empty where the tests run it in the engine."""
+        if self.executed == ITSELF:
+            return ""
+        never = f"generated for {self.name}, and never executed there by sqlkrp's tests"
+        return f"{never}, but in {self.executed}" if self.executed else never
 
     def finite(self, value: str, dtype: str) -> str:
         """The test that a value is a number of this NumPy dtype."""

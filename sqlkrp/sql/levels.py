@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from sqlkrp.sql.chain import free_name
 from sqlkrp.sql.entries import Gathered
 from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.job import Job
@@ -25,15 +26,20 @@ class Levels:
     """Whether to refer to columns by their places, where the dialect can."""
     complete: bool = False
     """Whether a column ``complete`` is 1 in rows with features; else all rows have them."""
-    below: str = ""
+    below: str = field(init=False)
     """The relation, then the SELECTs over it."""
+    alias: str = field(init=False)
+    """What is below is called this, as no column is."""
     carried: list[str] = field(default_factory=list)
     levels: int = 0
     widest: int = 0
     """Entries of the widest SELECT so far."""
 
     def __post_init__(self) -> None:
-        self.below = self.below or self.job.relation
+        # The relation's own name may be that of a column, and would be read in its place.
+        names = (*self.job.program.prepare.columns, *self.job.columns)
+        self.alias = free_name("s", names)
+        self.below = f"{self.job.relation} {self.alias}"
         self.carried = [f"k{i}" for i in range(len(self.job.kept))]
 
     @property
@@ -68,7 +74,7 @@ class Levels:
 
     def go_on_from(self, gathered: Gathered) -> Vector:
         """Read inputs that are prepared already; some are NULL if not all rows are complete."""
-        self.below = f"{gathered.relation} s"
+        self.below = f"{gathered.relation} {self.alias}"
         self.carried = [gathered.place, *self.carried]
         self.complete = self.job.program.prepare.nulls == "propagate"
         self.levels, self.widest = 1, gathered.widest
@@ -100,7 +106,9 @@ class Levels:
         self.widest = max(self.widest, len(carried) + len(written))
         fence = f"\n{self.dialect.fence}" if self.dialect.fence else ""
         listing = listed([*carried, *written])
-        self.below = f"(\nSELECT\n{listing}\nFROM {self.below}{fence}\n) s"
+        self.below = (
+            f"(\n{self.dialect.nested_select}\n{listing}\nFROM {self.below}{fence}\n) {self.alias}"
+        )
         self.levels += 1
         return references
 

@@ -49,10 +49,9 @@ def quote(name: str, dialect: Dialect) -> str:
                 f"{name!r} has {count} {unit}, and {dialect.name} cuts names after {limit}: "
                 "use a shorter one"
             )
-    if dialect.not_in_names and dialect.not_in_names in name:
+    if dialect.not_in_names and (found := re.search(dialect.not_in_names, name)):
         raise ColumnError(
-            f"{name!r} holds {dialect.not_in_names!r}, which {dialect.name} reads in no name: "
-            "rename it"
+            f"{name!r} holds {found[0]!r}, which {dialect.name} reads in no name: rename it"
         )
     return dialect.quote + _escaped(name, dialect.name_escapes) + dialect.quote
 

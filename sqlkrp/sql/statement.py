@@ -271,12 +271,8 @@ def finished(
 
     ``items`` are the features of one array, 0 if they are columns.
     """
-    if not dialect.executed:
-        warning = (
-            f"generated for {dialect.name}, and never executed there by sqlkrp's tests: "
-            "compare a few rows with the map's transform first"
-        )
-        lines = [warning, *lines]
+    if caution := dialect.caution():
+        lines = [f"{caution}: compare a few rows with the map's transform first", *lines]
     head = "".join(f"-- {visible(line)}\n" for line in lines)
     end = f"\n{dialect.settings}" if dialect.settings else ""
     text = head + written.select + end

@@ -55,7 +55,7 @@ def write_wide_form(job: Job) -> Written:
     if gathered is None:
         return Written(select, levels.widest, {})
     chain = gathered.chain
-    ordered = f"{select}\nORDER BY s.{gathered.place}"
+    ordered = f"{select}\nORDER BY {levels.alias}.{gathered.place}"
     return Written(chain.text(ordered), levels.widest, chain.side_tables)
 
 
