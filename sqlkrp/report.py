@@ -161,7 +161,7 @@ def _cautions(found: Preflight) -> list[str]:
     dialect, told = found.dialect, []
     if caution := dialect.caution():
         told.append(caution)
-    if not (dialect.computes_once or FORMS[found.form].joins):
+    if FORMS[found.form].nests and not dialect.computes_once:
         told.append(
             f"whether {dialect.name} computes a column of a nested SELECT again for each use, "
             f"{dialect.planner}; form='tables' nests none"
@@ -199,8 +199,8 @@ def _preflight_lines(found: Preflight, spelt: Callable[[str], str]) -> list[str]
 
 
 def work_text(form: str, plan: Plan | None, fitted: FeatureMap) -> str:
-    """Operations a row: as planned, or in the tables form each by itself."""
-    work = plan if plan is not None and not FORMS[form].joins else fitted.program.cost
+    """Operations a row, as a form computes them."""
+    work = FORMS[form].cost(fitted.program, plan)
     return f"{work.additions:,} additions, {work.products:,} products"
 
 

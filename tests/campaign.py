@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from hostile import HOSTILE, INNER, spelt_apart
-from support import FORMS
+from support import forms_of
 
 import sqlkrp
 from sqlkrp.errors import (
@@ -240,7 +240,7 @@ def run(engine: Any, seed: int) -> int:
         engine.store(case.frame.assign(**{ID: np.arange(len(case.frame))}), "hostile")
         options |= {"keep": [ID]}
     compared = 0
-    for form in FORMS:
+    for form in forms_of(engine.name):
         try:
             _compare(engine, case, form, options)
             compared += 1
@@ -332,7 +332,7 @@ def main(arguments=None) -> int:
     for name in options.engine:
         with opened(name) as engine:
             told, compared = failures(engine, range(options.first, options.first + options.seeds))
-        forms = f"{compared} of {2 * options.seeds} forms"
+        forms = f"{compared} of {len(forms_of(name)) * options.seeds} forms"
         print(f"{name}: {forms} equal to the twin, {len(told)} seeds wrong", flush=True)
         for one in told:
             print(one)

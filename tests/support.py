@@ -18,6 +18,12 @@ from sqlkrp.sql.statement import write
 #: Every form of SQL: what is tested in one, is in all.
 FORMS = tuple(FORMS_BY_NAME)
 
+
+def forms_of(name: str) -> list[str]:
+    """The forms that a dialect has."""
+    return [form.name for form in FORMS_BY_NAME.values() if not form.lacks(dialect(name))]
+
+
 #: The paper's map: the homogeneous kernel, of columns as they are, and independent entries.
 #: Nothing in it depends on the data, and dyadic numbers stay exact.
 PAPER = {

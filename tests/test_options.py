@@ -43,7 +43,10 @@ def test_help_and_signature_show_each_option_with_its_default(method):
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ({"form": "wider"}, "form='wider' is not allowed: use one of ('auto', 'wide', 'tables')"),
+        (
+            {"form": "wider"},
+            "use one of ('auto', 'wide', 'array', 'tables')",
+        ),
         ({"stage": "sums"}, "stage='sums' is not allowed"),
         ({"output": "list"}, "output='list' is not allowed"),
         ({"plan": "best"}, "plan='best' is not allowed"),

@@ -12,7 +12,7 @@ import pandas as pd
 import psycopg
 import pytest
 from postgres_server import Server, running
-from support import FORMS, dyadic, paper_krp, wait_until
+from support import dyadic, forms_of, paper_krp, wait_until
 
 import sqlkrp
 from sqlkrp.engines import database
@@ -23,6 +23,8 @@ from sqlkrp.errors import (
     ParameterError,
     RangeWarning,
 )
+
+FORMS = forms_of("postgres")
 
 COLUMNS = [f"c{i}" for i in range(6)]
 FRAME = dyadic(40, 6).assign(id=range(40))

@@ -11,11 +11,11 @@ from hostile import HOSTILE, spelt_apart
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
-from support import FORMS, dyadic, paper_krp, store, unguarded
+from support import FORMS, dyadic, forms_of, paper_krp, store, unguarded
 
 import sqlkrp
 from sqlkrp.errors import ParameterError
-from sqlkrp.sql.dialects import dialect
+from sqlkrp.sql.dialects import DIALECTS, dialect
 from sqlkrp.sql.names import number, quote, table_name
 from sqlkrp.sql.options import Options
 from sqlkrp.sql.side_tables import create_side_table
@@ -124,6 +124,26 @@ def test_auto_takes_the_form_that_is_planned_quickly():
     structured = paper_krp(2, 10, pool="hadamard").fit([f"c{i}" for i in range(4862)])
     forms = [krp.statement("t").form for krp in (narrow, broad, structured)]
     assert forms == ["wide", "tables", "wide"]
+
+
+def test_a_form_that_a_dialect_has_nothing_for_is_refused():
+    krp = paper_krp(2, 10).fit(["a", "b"])
+    told = "^postgres has no loops over arrays: use form='wide' or form='tables'$"
+    with pytest.raises(sqlkrp.errors.LimitError, match=told):
+        krp.to_sql("t", form="array", dialect="postgres")
+    assert {name for name in DIALECTS if "array" in forms_of(name)} == {
+        "duckdb", "clickhouse", "bigquery", "spark", "databricks",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["duckdb", "clickhouse", "bigquery", "spark"])
+def test_loops_are_short(name):
+    """MNIST's size, 1,000 features: a quarter of a megabyte, where that is the limit."""
+    krp = sqlkrp.KRP(2, 1000, random_state=0).fit([f"c{i}" for i in range(784)])
+    for output in ("columns", "array"):
+        text = krp.to_sql("t", form="array", output=output, dialect=name)
+        assert len(text) <= 256 * 1024
+        assert "b0_0" not in text  # no column of butterflies
 
 
 # --- names --------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from support import FORMS, dyadic, paper_krp
+from support import dyadic, forms_of, paper_krp
 
 import sqlkrp
 from sqlkrp.engines.sqlite import SQLite
@@ -23,6 +23,8 @@ from sqlkrp.errors import (
     MissingValueError,
     ParameterError,
 )
+
+FORMS = forms_of("sqlite")
 
 COLUMNS = [f"c{i}" for i in range(6)]
 FRAME = dyadic(40, 6).assign(id=range(40))

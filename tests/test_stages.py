@@ -128,12 +128,16 @@ def test_long_inputs_are_computed_in_slabs_of_rows(monkeypatch):
 
 
 def test_every_meaning_covers_every_record():
+    from sqlkrp.sql.loops import BODIES
     from sqlkrp.sql.tables import STEPS
     from sqlkrp.sql.wide import WRITERS
     from sqlkrp.stages.meaning import MEANING
 
-    for meaning in (MEANING, WRITERS, STEPS):
+    for meaning in (MEANING, STEPS):
         assert list(meaning) == list(RECORDS.values())
+    # They begin with columns that are prepared in one way.
+    for meaning in (WRITERS, BODIES):
+        assert list(meaning) == list(RECORDS.values())[1:]
 
 
 def some_stages(d, seed):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import sqlglot
 from engines import DuckDB, Postgres, as_numbers
-from support import EVERY_STAGE, FORMS, dyadic, paper_krp
+from support import EVERY_STAGE, dyadic, forms_of, paper_krp
 
 import sqlkrp
 
@@ -31,7 +31,7 @@ def table():
     return frame.assign(id=range(12))
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", forms_of("redshift"))
 @pytest.mark.parametrize("kind", MAPS)
 def test_text_for_redshift_in_postgres(postgres_url, kind, form):
     with contextlib.closing(Postgres(postgres_url)) as engine:
@@ -43,7 +43,7 @@ def test_text_for_redshift_in_postgres(postgres_url, kind, form):
     assert np.allclose(found, one.transform(table()), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", forms_of("snowflake"))
 @pytest.mark.parametrize("kind", MAPS)
 def test_text_for_snowflake_in_duckdb(kind, form):
     with contextlib.closing(DuckDB()) as engine:

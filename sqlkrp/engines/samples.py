@@ -187,10 +187,12 @@ def _sparse_inputs(session: Session, query: Query, long: LongInput) -> Array:
     name = dialect.cast.format(value=feature, type=dialect.text_type)
     ((count,),) = session.rows(f"SELECT COUNT(*) FROM {query.keys}", _READING)
     double = soft_cast(value, "float64", dialect, boolean=long.value in query.booleans)
+    # As the statement numbers them.
+    numbering = dialect.numbering.format(everything=key)
     entries = session.rows(
         f"SELECT keys.place, {name}, {double} "
         f"FROM {query.relation} AS entries "
-        f"JOIN (SELECT ROW_NUMBER() OVER () AS place, {key} AS row_key FROM {query.keys}) AS keys "
+        f"JOIN (SELECT {numbering} AS place, {key} AS row_key FROM {query.keys}) AS keys "
         f"ON keys.row_key = entries.{key}",
         _READING,
     )

@@ -97,8 +97,8 @@ class TableSource:
         feature = quote(long.feature, dialect)
         name = dialect.cast.format(value="feature", type=dialect.text_type)
         rows = self._session.rows(
-            f"SELECT {name} FROM (SELECT DISTINCT {feature} AS feature FROM {self.data.relation} "
-            f"WHERE {feature} IS NOT NULL) AS names ORDER BY feature ASC",
+            f"SELECT {name} AS name FROM (SELECT DISTINCT {feature} AS feature "
+            f"FROM {self.data.relation} WHERE {feature} IS NOT NULL) AS names ORDER BY feature ASC",
             "listing the features",
         )
         return dict.fromkeys((row[0] for row in rows), self.data.kinds[long.value])
@@ -171,9 +171,11 @@ class TableSource:
         )
         values = values_of(self.data, session.dialect, columns)
         names = [f"v{i}" for i in range(len(columns))]
+        everything = ", ".join(quote(name, session.dialect) for name in columns)
+        numbering = session.dialect.numbering.format(everything=everything)
         return session.columns(
-            f"SELECT {', '.join(names)} FROM (SELECT {', '.join(values)}, ROW_NUMBER() OVER () AS "
-            f"place FROM {relation}) AS numbered WHERE place IN ({places}) ORDER BY place ASC",
+            f"SELECT {', '.join(names)} FROM (SELECT {', '.join(values)}, {numbering} AS place "
+            f"FROM {relation}) AS numbered WHERE place IN ({places}) ORDER BY place ASC",
             names,
             "drawing rows",
         )

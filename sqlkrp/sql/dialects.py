@@ -11,7 +11,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from sqlkrp.errors import ParameterError
-from sqlkrp.sql.facts import ITSELF, Costs, Dialect, Limits, Unpivot, frozen
+from sqlkrp.sql.facts import ITSELF, Costs, Dialect, Limits, LoopFacts, Unpivot, frozen
 
 __all__ = ["DIALECTS", "Dialect", "dialect"]
 
@@ -47,6 +47,13 @@ _DUCKDB = Dialect(
     array_cast="CAST({array} AS {type}[{count}])",
     array_item="{array}[{place}]",
     collect="LIST(value ORDER BY feature ASC)",
+    loops=LoopFacts(
+        first=1,
+        loop="LIST_TRANSFORM(RANGE({end}), LAMBDA i: {body})",
+        total="LIST_SUM(LIST_TRANSFORM(RANGE({start}, {end}), LAMBDA e: {body}))",
+        numbers="CAST('[{items}]' AS {type}[])",
+        joined="LIST_CONCAT({arrays})",
+    ),
     materialized="AS MATERIALIZED",
     numbering="ROW_NUMBER() OVER ()",
     unpivot=Unpivot(
@@ -234,6 +241,14 @@ _CLICKHOUSE = Dialect(
         "arrayMap(entry -> CAST(entry.2 AS Nullable(Float64)), "
         "arraySort(groupArray((feature, value))))"
     ),
+    loops=LoopFacts(
+        first=1,
+        loop="arrayMap(i -> {body}, range({end}))",
+        total="arraySum(e -> {body}, range({start}, {end}))",
+        joined="arrayConcat({arrays})",
+        bits="bitAnd({value}, {mask})",
+        never_null="ifNull({value}, 0)",  # an array of what may be NULL is not added up
+    ),
     unpivot=Unpivot(
         query=(
             "SELECT row_id, entry.1 AS feature, entry.2 AS value FROM {source} "
@@ -280,6 +295,15 @@ _SPARK = Dialect(
     array_cast="CAST({array} AS ARRAY<{type}>)",
     array_item="ELEMENT_AT({array}, {place})",
     collect="TRANSFORM(ARRAY_SORT(COLLECT_LIST(STRUCT(feature, value))), entry -> entry.value)",
+    loops=LoopFacts(
+        first=0,
+        loop="TRANSFORM(SEQUENCE(0, {last}), i -> {body})",
+        total="AGGREGATE(SEQUENCE({start}, {end} - 1), CAST(0 AS {type}), (s, e) -> s + {body})",
+        item="GET({array}, {place})",
+        numbers="CAST(SPLIT('{items}', ',') AS ARRAY<{type}>)",
+        joined="CONCAT({arrays})",
+        never_null="COALESCE({value}, 0)",  # else each operation looks for NULLs
+    ),
     unpivot=Unpivot(
         query="SELECT row_id, STACK({count}, {entries}) AS (feature, value) FROM {source}",
         entry="{place}, {value}",
@@ -360,6 +384,13 @@ _BIGQUERY = Dialect(
     array_cast="{array}",
     array_item="{array}[ORDINAL({place})]",
     collect="ARRAY_AGG(value ORDER BY feature)",
+    loops=LoopFacts(
+        first=0,
+        loop="ARRAY(SELECT {body} FROM UNNEST(GENERATE_ARRAY(0, {last})) AS i ORDER BY i)",
+        total="(SELECT SUM({body}) FROM UNNEST(GENERATE_ARRAY({start}, {end} - 1)) AS e)",
+        item="{array}[OFFSET({place})]",
+        joined="ARRAY_CONCAT({arrays})",
+    ),
     unpivot=Unpivot(
         query=(
             "SELECT row_id, feature, value FROM {source} "

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-__all__ = ["DUCKDB_COSTS", "ITSELF", "Costs", "Dialect", "Limits", "Unpivot", "frozen"]
+__all__ = ["DUCKDB_COSTS", "ITSELF", "Costs", "Dialect", "Limits", "LoopFacts", "Unpivot", "frozen"]
 
 #: What runs the text of a dialect, if that is the engine it is for.
 ITSELF = "itself"
@@ -88,6 +88,29 @@ class Unpivot:
     separator: str = ", "
     at_most: int | None = None
     """Entries of one query; more go into several, united."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoopFacts:
+    """How arrays are made, read and added up, where an engine has loops over them."""
+
+    first: int
+    """The place of an array's first item."""
+    loop: str
+    """An array of {body} for each whole number i from 0 to {last}, which is one before {end}."""
+    total: str
+    """The sum of {body}, of a {type}, for each whole number e from {start} to before {end}."""
+    item: str = "{array}[{place}]"
+    """One item of an array."""
+    numbers: str = "[{items}]"
+    """An array of constants, which are of a {type}."""
+    joined: str
+    """Arrays, from {arrays} with commas, as one."""
+    bits: str = "({value} & {mask})"
+    """The bits of a whole number that a mask has."""
+    never_null: str = "{value}"
+    """A value as one that is never NULL, where loops ask for that, or are quicker so. What is NULL
+    is of a row that has no features, so that any number will do."""
 
 
 #: Where nothing is better: one SELECT an input.
@@ -180,6 +203,8 @@ class Dialect:
     """An {array} in rows that pass a {test}, and none in the others."""
     collect: str | None = None
     """The aggregate of column value as an array, in the order of column feature."""
+    loops: LoopFacts | None = None
+    """How to loop over arrays; None where an engine cannot, or nobody tried."""
 
     # --- queries ------------------------------------------------------------------------------
     position: str | None = None

@@ -31,7 +31,7 @@ class Job:
 
     program: Program
     plan: Plan | None
-    """How the wide form computes it; None where that form is not asked for."""
+    """How it is computed by sums of columns; None where that is not asked for."""
     relation: str
     """The source, as SQL."""
     long: LongInput | None
@@ -57,6 +57,11 @@ class Job:
     def columns(self) -> tuple[str, ...]:
         """The columns of the answer."""
         return (*self.kept, *self.output_names)
+
+    @property
+    def stops(self) -> bool:
+        """Whether the statement stops at a missing value, and so looks at every column."""
+        return self.guard and self.program.prepare.nulls == "error"
 
     @property
     def dtype(self) -> str:

@@ -21,8 +21,7 @@ class Levels:
     """What lies below the SELECT that is being written, and what goes through to it."""
 
     job: Job
-    plan: Plan
-    by_position: bool
+    by_position: bool = False
     """Whether to refer to columns by their places, where the dialect can."""
     complete: bool = False
     """Whether a column ``complete`` is 1 in rows with features; else all rows have them."""
@@ -46,6 +45,12 @@ class Levels:
     def dialect(self) -> Dialect:
         """The dialect that is written."""
         return self.job.dialect
+
+    @property
+    def plan(self) -> Plan:
+        """How the stages are computed."""
+        assert self.job.plan is not None
+        return self.job.plan
 
     def literal(self, value: float) -> str:
         """A number of the type that features are computed in."""
@@ -135,7 +140,12 @@ class Levels:
         items = {f"{letter}{i}": value for i, value in enumerate(values)}
         return Vector(self.level(items).values(), is_named=True)
 
-    def select(self, items: Sequence[str]) -> str:
-        """The whole statement, with these items outermost."""
+    def select(self, values: Vector) -> str:
+        """The whole statement, with what is handed on and the values outermost."""
+        job = self.job
+        aliases = self.carried[len(self.carried) - len(job.kept) :]
+        kept = zip(aliases, job.kept, strict=True)
+        items = [f"{alias} AS {quote(name, self.dialect)}" for alias, name in kept]
+        items += job.outputs(values)
         self.widest = max(self.widest, len(items))
         return f"SELECT\n{listed(items)}\nFROM {self.below}"

@@ -26,14 +26,17 @@ def _option(default: Any, meaning: str, allowed: tuple[str, ...] = ()) -> Any:
     return field(default=default, metadata={"meaning": meaning, "allowed": allowed})
 
 
+_FORMS = ", ".join(f"{form.name} ({form.meaning})" for form in FORMS.values())
+
+
 @dataclass(frozen=True)
 class Options:
     """What a statement is asked to be; an error says which option is not allowed, and what is."""
 
     form: str = _option(
         "auto",
-        "how the SQL is made: wide (sums of columns, the faster one), tables (joins with side "
-        "tables, short whatever the map), or auto: wide if it is planned quickly",
+        f"how the SQL is made: {_FORMS}, or auto: the first of these that the engine has, and "
+        "plans quickly",
         ("auto", *FORMS),
     )
     stage: str = _option(

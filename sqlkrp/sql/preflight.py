@@ -128,4 +128,6 @@ def _depths(bare: str) -> tuple[int, int]:
 
 
 def _nodes(bare: str) -> int:
+    # A list of numbers is one constant where such are counted.
+    bare = re.sub(r"\[[\d,.e+-]+\]", "[0]", bare)
     return len(re.findall(r"[A-Za-z_][\w.]*|\d[\w.]*|[-+*/<>=|]+", bare))

@@ -129,12 +129,14 @@ def _drafts(query: Query, dialect: Dialect) -> Iterator[Statement]:
     asked = query.options.form
     if asked != "auto":
         form = FORMS[asked]
-        plan = None if form.joins else _plan(query, form, dialect)
+        _require_form(form, dialect)
+        plan = _plan(query, form, dialect) if form.plans else None
         yield _statement(query, form, "asked for", plan, dialect)
         return
     because = ""
-    plan = _plan(query, next(iter(FORMS.values())), dialect)
-    for form in FORMS.values():
+    forms = _forms_of(dialect)
+    plan = _plan(query, forms[0], dialect)
+    for form in forms:
         suits, reason = form.suits(plan, query.long, dialect)
         because = reason or because
         if not suits:
@@ -146,6 +148,17 @@ def _drafts(query: Query, dialect: Dialect) -> Iterator[Statement]:
                 f"{form.name} would have {over.found:,} {over.what}, and {dialect.name} takes "
                 f"{over.limit:,}"
             )
+
+
+def _forms_of(dialect: Dialect) -> list[Form]:
+    """The forms that a dialect has all for."""
+    return [form for form in FORMS.values() if not form.lacks(dialect)]
+
+
+def _require_form(form: Form, dialect: Dialect) -> None:
+    if missing := form.lacks(dialect):
+        others = " or ".join(f"form={one.name!r}" for one in _forms_of(dialect))
+        raise LimitError(f"{dialect.name} has no {missing}: use {others}")
 
 
 @dataclass(frozen=True, repr=False)
@@ -276,8 +289,8 @@ def finished(
     head = "".join(f"-- {visible(line)}\n" for line in lines)
     end = f"\n{dialect.settings}" if dialect.settings else ""
     text = head + written.select + end
-    names = list(FORMS)
-    others = names[names.index(form) + 1 :] if form in FORMS else []
+    names = [one.name for one in _forms_of(dialect)]
+    others = names[names.index(form) + 1 :] if form in names else []
     return text, statement_checks(
         text, others, dialect, widest=written.widest, outputs=len(outputs), items=items
     )

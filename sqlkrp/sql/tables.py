@@ -17,10 +17,10 @@ from sqlkrp.sql.job import Job, Written
 from sqlkrp.sql.names import quote
 from sqlkrp.sql.side_tables import SideTables, Table
 from sqlkrp.sql.vectors import Vector
-from sqlkrp.stages import Array, Prepare, Program, Stage, is_projection
+from sqlkrp.stages import Array, Cost, Prepare, Program, Stage, cost, is_projection
 from sqlkrp.stages.records import Butterflies, Distances, Elementwise, Linear, SumOfProducts
 
-__all__ = ["STEPS", "side_tables", "write_tables_form"]
+__all__ = ["STEPS", "cost_of_joins", "side_tables", "write_tables_form"]
 
 
 def side_tables(program: Program, digest: str, token: str = "") -> SideTables:
@@ -61,6 +61,13 @@ def write_tables_form(job: Job) -> Written:
     n_placed = 2 + len(job.keep) + n_numbered
     widest = max(n_placed, len(selected) + len(outputs), 1 + len(collected))
     return Written(chain.text(final), widest, chain.side_tables)
+
+
+def cost_of_joins(program: Program) -> Cost:
+    """The operations a row: each hyperplane is added up by itself."""
+    stages = [one.linear if isinstance(one, Butterflies) else one for one in program.stages]
+    additions, products = zip(*map(cost, stages), strict=True)
+    return Cost(sum(additions), sum(products))
 
 
 def _collected(job: Job) -> tuple[list[str], Vector]:

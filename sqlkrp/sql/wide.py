@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from sqlkrp.sql.entries import gathered_rows
+from sqlkrp.sql.entries import Gathered, gathered_rows
 from sqlkrp.sql.job import Job, Written
 from sqlkrp.sql.levels import Levels
 from sqlkrp.sql.names import balanced, firm_cast, quote, soft_cast, text
@@ -25,7 +25,7 @@ from sqlkrp.sql.vectors import Vector
 from sqlkrp.stages import Prepare, Stage
 from sqlkrp.stages.records import Butterflies, Distances, Elementwise, Linear, SumOfProducts
 
-__all__ = ["WRITERS", "write_wide_form"]
+__all__ = ["WRITERS", "begun", "ended", "write_wide_form"]
 
 # Names are for people, who do not read a statement of more operations column by column.
 _READABLE = 5_000
@@ -35,23 +35,26 @@ def write_wide_form(job: Job) -> Written:
     """The SELECT of a planned program's outputs from the source."""
     plan = job.plan
     assert plan is not None
-    levels = Levels(job, plan, by_position=plan.additions + plan.products > _READABLE)
-    first, *later = plan.program.stages
-    gathered = None
-    if job.long is None:
-        values = WRITERS[type(first)](levels, first, 0, Vector([]))
-    else:
-        gathered = gathered_rows(job, plan.program.prepare)
-        values = levels.go_on_from(gathered)
-    for position, stage in enumerate(later, start=1):
+    levels = Levels(job, by_position=plan.additions + plan.products > _READABLE)
+    values, gathered = begun(levels, plan.program.prepare)
+    for position, stage in enumerate(plan.program.stages[1:], start=1):
         if not values.is_named and not _reads_once(stage):
             values = levels.named(values, "p")
         values = WRITERS[type(stage)](levels, stage, position, values)
-    aliases = levels.carried[len(levels.carried) - len(job.kept) :]
-    kept = zip(aliases, job.kept, strict=True)
-    items = [f"{alias} AS {quote(name, job.dialect)}" for alias, name in kept]
-    outputs = Vector(values, there="complete = 1" if levels.complete else "")
-    select = levels.select([*items, *job.outputs(outputs)])
+    return ended(levels, gathered, Vector(values, there="complete = 1" if levels.complete else ""))
+
+
+def begun(levels: Levels, prepare: Prepare) -> tuple[Vector, Gathered | None]:
+    """The prepared inputs as columns; of sparse input, where they were gathered."""
+    if levels.job.long is None:
+        return _prepare(levels, prepare), None
+    gathered = gathered_rows(levels.job, prepare)
+    return levels.go_on_from(gathered), gathered
+
+
+def ended(levels: Levels, gathered: Gathered | None, values: Vector) -> Written:
+    """The statement that ends with these values."""
+    select = levels.select(values)
     if gathered is None:
         return Written(select, levels.widest, {})
     chain = gathered.chain
@@ -69,8 +72,9 @@ def _reads_once(stage: Stage) -> bool:
 # --- the first stage --------------------------------------------------------------------------
 
 
-def _prepare(levels: Levels, stage: Prepare, position: int, values: Sequence[str]) -> Vector:
+def _prepare(levels: Levels, stage: Prepare) -> Vector:
     constant = [] if stage.constant is None else [levels.literal(stage.constant)]
+    values: Sequence[str]
     if stage.nulls == "error" and not levels.job.guard:
         values = _casts(levels, stage, firm_cast)
     else:
@@ -280,7 +284,6 @@ def _elementwise(levels: Levels, stage: Elementwise, position: int, values: Vect
 
 
 WRITERS: dict[type[Stage], Callable[[Levels, Any, int, Vector], Vector]] = {
-    Prepare: _prepare,
     Linear: _linear,
     Butterflies: _butterflies,
     SumOfProducts: _sum_of_products,
