@@ -304,11 +304,13 @@ def opened(name):
     import engines
     import mariadb_server
     import postgres_server
+    import spark_server
 
     servers = {
         None: contextlib.nullcontext,
         "mariadb_server": mariadb_server.running,
         "postgres_server": postgres_server.url_of_its_own,
+        "spark_session": spark_server.session,
     }
     kind = (engines.ENGINES | engines.SLOW_ENGINES)[name]
     with (
@@ -319,7 +321,16 @@ def opened(name):
         yield one
 
 
-EXECUTED = ("duckdb", "postgres", "sqlite", "datafusion", "clickhouse", "bigquery", "mysql")
+EXECUTED = (
+    "duckdb",
+    "postgres",
+    "sqlite",
+    "datafusion",
+    "clickhouse",
+    "bigquery",
+    "mysql",
+    "spark",
+)
 
 
 def main(arguments=None) -> int:

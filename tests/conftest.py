@@ -20,6 +20,7 @@ from engines import ENGINES, SLOW_ENGINES, schema_of_its_own
 from hypothesis import is_hypothesis_test, settings
 from mariadb_server import running as running_mariadb
 from postgres_server import url_of_its_own as postgres_server_of_its_own
+from spark_server import session as spark_of_its_own
 
 from sqlkrp.cli import main
 from sqlkrp.sql.dialects import dialect
@@ -132,6 +133,13 @@ def mariadb_server():
     """The socket of a running MariaDB."""
     with running_mariadb() as socket:
         yield socket
+
+
+@pytest.fixture(scope="session")
+def spark_session():
+    """A session of the tests' own, in this process; another one would not start."""
+    with spark_of_its_own() as session:
+        yield session
 
 
 @pytest.fixture

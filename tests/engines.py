@@ -346,6 +346,46 @@ class ClickHouse(Printed):
         self.session.close()
 
 
+class Spark(Engine):
+    name = "spark"
+    server = "spark_session"
+
+    @classmethod
+    def opened(cls, folder, server):
+        return contextlib.closing(cls(server))
+
+    def __init__(self, session):
+        self.connection = session
+        self.database = sqlkrp.connect(session)
+
+    def store(self, frame, table="t"):
+        # Of one column and no rows, Arrow would not know the type.
+        arrow = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+        self.connection.createDataFrame(arrow).createOrReplaceTempView(self.quoted(table))
+
+    def drop(self, table):
+        self.execute(f"DROP VIEW IF EXISTS {self.quoted(table)}")
+
+    def features(self, krp, table="t", **options):
+        made = self.database.relation(krp, (table,), **options)
+        return as_numbers(krp, [tuple(row) for row in made.collect()], options)
+
+    def make_side_table(self, name, columns):
+        self.store(pd.DataFrame(columns), name)
+
+    def keep(self, statement, table):
+        self.connection.sql(statement.text).createOrReplaceTempView(self.quoted(table))
+
+    def execute(self, sql):
+        self.connection.sql(sql)
+
+    def rows(self, sql):
+        return [tuple(row) for row in self.connection.sql(sql).collect()]
+
+    def close(self):
+        self.database.close()
+
+
 class MariaDB(Printed):
     """What is printed for MySQL, in its nearest relative."""
 
@@ -473,4 +513,4 @@ def schema_of_its_own(server: str):
 
 #: By the dialect that each runs; those of the slow tests start slowly, or come with no wheel.
 ENGINES = {one.name: one for one in (DuckDB, Postgres, SQLite, DataFusion, ClickHouse)}
-SLOW_ENGINES = {one.name: one for one in (GoogleSQL, MariaDB)}
+SLOW_ENGINES = {one.name: one for one in (GoogleSQL, MariaDB, Spark)}

@@ -63,6 +63,13 @@ _ENGINES = (
         extra="postgres",
         schemes=("postgresql://", "postgres://"),
     ),
+    _Engine(
+        "spark",
+        "Spark",
+        drivers=("pyspark",),
+        extra="spark",
+        schemes=("spark://", "local[", "sc://"),
+    ),
 )
 # What DuckDB calls a database that is no file; a name may follow.
 _IN_MEMORY = ":memory:"
@@ -73,9 +80,9 @@ def connect(
 ) -> Database:
     """Connect to a database, or wrap an open connection (which is left as it was).
 
-    ``target`` is the path of a DuckDB or SQLite file, a URL ``postgresql://...``, None for an
-    empty DuckDB database in memory, or an open connection of one of these (duckdb, sqlite3,
-    psycopg). A path that is not there is an error, or with ``create=True`` a new database.
+    ``target`` is the path of a DuckDB or SQLite file, a URL ``postgresql://...``, ``spark://...``,
+    ``sc://...`` or ``local[2]``, None for an empty DuckDB database in memory, or an open connection
+    of one of these (duckdb, sqlite3, psycopg, a SparkSession). A path that is not there is an error, or with ``create=True`` a new database.
     Nothing is created in it until :meth:`Database.create` is called. ``settings`` are the engine's
     own: DuckDB has ``memory_limit`` and ``threads``. (Two things are not put back: a sqlite3
     connection's progress handler, and what a DuckDB connection had pending.)

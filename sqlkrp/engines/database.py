@@ -280,7 +280,7 @@ class Database(Shown):
         if found is None:
             return
         for source in sources:
-            if source is not None and not isinstance(source, Path):
+            if isinstance(source, (str, tuple)):  # else it is a file, or a DataFrame
                 self._require_other(found, source)
         existing, wanted = found[1], "view" if view else "table"
         if not replace:

@@ -31,7 +31,8 @@ TableName = str | tuple[str, ...]
 
 _FOLDS: dict[str, Callable[[str], str]] = {"": str, "lower": str.lower, "upper": str.upper}
 _QUERY = re.compile(r"[\s(]*(SELECT|WITH|FROM|VALUES|TABLE)\s", re.IGNORECASE)
-_PART = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^\W\d][\w$]*))\s*(\.|$)')
+# In double quotes, or as in Spark and MySQL in backticks.
+_PART = re.compile(r'\s*(?:"((?:[^"]|"")+)"|`((?:[^`]|``)+)`|([^\W\d][\w$]*))\s*(\.|$)')
 
 
 def quote(name: str, dialect: Dialect) -> str:
@@ -85,8 +86,11 @@ def table_name(table: TableName, dialect: Dialect | None = None) -> tuple[str, .
                 f"{table!r} is no table name: write it as in SQL (schema.table, with double quotes "
                 "around odd names), or in Python as a tuple of exact parts"
             )
-        quoted, bare, separator = match.groups()
-        parts.append(fold(bare) if quoted is None else quoted.replace('""', '"'))
+        quoted, ticked, bare, separator = match.groups()
+        if bare is not None:
+            parts.append(fold(bare))
+        else:
+            parts.append(ticked.replace("``", "`") if quoted is None else quoted.replace('""', '"'))
         place = match.end()
         if not separator:
             return tuple(parts)
