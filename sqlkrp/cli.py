@@ -25,6 +25,7 @@ from sqlkrp.engines.sources import TableSource
 from sqlkrp.errors import FitWarning, ParameterError, SqlkrpError, visible
 from sqlkrp.files import require_free, require_other_file
 from sqlkrp.keeping import another_map_beside, kept_map, require_map_or_nothing, used_again
+from sqlkrp.mapfile import require_map_or_empty
 from sqlkrp.maps import MAPS, Ensemble, FeatureMap, load
 from sqlkrp.maps.advice import counted, listed
 from sqlkrp.options import MAP, MAP_OPTIONS, SEED, map_help, options_of_map, summary
@@ -173,18 +174,18 @@ def _require_map(given: argparse.Namespace, to_stdout: bool) -> str | None:
                     f"--use takes a map as it was drawn: leave out {option.option_strings[0]}"
                 )
         return str(given.use)
+    if given.map_file is None and to_stdout:
+        return None
+    path = _map_beside(given.to) if given.map_file is None else str(given.map_file)
+    if Path(path).absolute() == Path(given.to).absolute():
+        raise ParameterError(f"--map-file and --to are both {path!r}: give the map another name")
+    require_other_file(Path(path), given.source)
+    require_map_or_empty(Path(path))
     if given.map_file is None:
         # The map beside the features belongs to them, and is replaced with them.
-        path = None if to_stdout else _map_beside(given.to)
-        _require_new([path] if path else [], given.replace or given.replace_map)
-    else:
-        path = str(given.map_file)
-    if path and Path(path).absolute() == Path(given.to).absolute():
-        raise ParameterError(f"--map-file and --to are both {path!r}: give the map another name")
-    if path:
-        require_other_file(Path(path), given.source)
-    if given.map_file is not None and not given.replace_map:
-        require_map_or_nothing(Path(given.map_file))
+        _require_new([path], given.replace or given.replace_map)
+    elif not given.replace_map:
+        require_map_or_nothing(Path(path))
     return path
 
 
@@ -222,6 +223,9 @@ def _work(statement: Statement, fitted: FeatureMap) -> str:
 
 
 def _draw(given: argparse.Namespace) -> int:
+    if given.source is not None:
+        require_other_file(Path(given.out), given.source)
+    require_map_or_empty(Path(given.out))
     if not given.replace_map:
         require_map_or_nothing(Path(given.out))
     Options(long=given.long, rows=given.rows)  # which says what does not go together

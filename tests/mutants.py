@@ -801,7 +801,7 @@ MUTANTS = [
     ),
     Mutant(
         "sqlkrp/cli.py",
-        "_require_new([path] if path else [], given.replace or given.replace_map)",
+        "_require_new([path], given.replace or given.replace_map)",
         "_require_new([], given.replace or given.replace_map)",
         "featurize works for long before it says that the map's file is there",
         ("tests/test_cli.py::test_featurize_does_not_overwrite_before_or_after_the_work",),

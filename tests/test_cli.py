@@ -74,7 +74,7 @@ def test_featurize_does_it_all_in_one_go(run_installed, tmp_path):
 
 
 def test_featurize_does_not_overwrite_before_or_after_the_work(run_cli, tmp_path):
-    (tmp_path / "f.map.json").write_text("precious")
+    sqlkrp.KRP(2, 3, random_state=0).fit(["a", "b"]).save(tmp_path / "f.map.json")
     done = run_cli("featurize", DIGITS, "--components", 4, "--to", "f.csv", code=2)
     assert "'f.map.json' exists already" in done.stderr
     assert not (tmp_path / "f.csv").exists()
@@ -781,6 +781,36 @@ def test_nothing_replaces_what_it_reads_or_what_is_no_file(run_cli, tmp_path, wa
     run = ("run", "m.json", "--db", "s.csv", "--table", "s", "--into", "f")
     assert "is no DuckDB database" in run_cli(*run, code=2).stderr
     assert {p.name: p.stat().st_ino for p in tmp_path.iterdir()} == before
+
+
+def test_a_map_replaces_nothing_but_a_map(run_cli, tmp_path, warehouse):
+    for name in ("yn1.csv", "yn2.csv", "f.map.json", "thesis.txt"):
+        (tmp_path / name).write_text("a,b\n1,2\n3,4\n")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    draw, featurize = ("draw", "yn1.csv"), ("featurize", "yn1.csv", "--to", "f.csv", "--force")
+    for arguments, message in (
+        (("draw", "w.duckdb", "--table", "t", "-o", "w.duckdb"), "is read by this"),
+        ((*draw, "-o", "yn1.csv"), "is read by this"),
+        (("draw", "yn*.csv", "-o", "yn2.csv"), "is read by this"),
+        ((*draw, "-o", "thesis.txt"), "'thesis.txt' exists already, and is no map"),
+        (("draw", "--columns", "a,b", "-o", "yn1.csv"), "is no map"),
+        (featurize, "'f.map.json' exists already, and is no map"),
+        ((*featurize, "--map-file", "thesis.txt"), "is no map"),
+    ):
+        for more in ((), ("--replace-map",)):
+            assert message in run_cli(*arguments, *more, code=2).stderr, arguments
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "content", ["", '{\n "format": "sqlkrp map",\n "format_vers', '{"format":"sqlkrp map"}']
+)
+def test_a_map_that_is_empty_or_damaged_is_replaced_on_request(run_cli, tmp_path, content):
+    (tmp_path / "m.json").write_text(content)
+    draw = ("draw", "--columns", "a,b", "--components", 3, "-o", "m.json")
+    assert "(--replace-map)" in run_cli(*draw, code=2).stderr
+    run_cli(*draw, "--replace-map")
+    assert sqlkrp.load(tmp_path / "m.json").n_components == 3
 
 
 def test_a_view_that_would_read_itself_is_not_created(run_cli, warehouse, drawn):

@@ -191,6 +191,22 @@ def test_truncated_maps_are_refused(saved, kept):
         sqlkrp.load(saved[1])
 
 
+def test_save_replaces_a_map_and_no_other_file(saved, tmp_path):
+    krp, path = saved
+    text = path.read_text()
+    for old in (text, text[:100], text.replace("3", "1"), json.dumps(json.loads(text)), ""):
+        path.write_text(old)
+        krp.save(path)
+        assert path.read_text() == text
+    other = tmp_path / "warehouse.duckdb"
+    for content in (b"\x00" * 8 + b"DUCK", b"a,b\n1,2\n", b'{"format": "geo"}', b"[]", b"\xff"):
+        other.write_bytes(content)
+        with pytest.raises(TargetExistsError, match="is no map") as error:
+            krp.save(other)
+        assert "\n" not in str(error.value)
+        assert other.read_bytes() == content
+
+
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"[]", b"null", b"[" * 100_000])
 def test_other_files_are_refused(tmp_path, content):
     (tmp_path / "x").write_bytes(content)
