@@ -2,6 +2,7 @@
 
 import _thread
 import contextlib
+import gzip
 import io
 import threading
 from pathlib import Path
@@ -110,6 +111,22 @@ def test_files_are_sources_too(krp, tmp_path, connection):
             db.relation(krp, tmp_path / "none.csv")
         with pytest.raises(ParameterError, match="no kind of file known"):
             db.relation(krp, tmp_path / "x.xlsx")
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t*.csv"])
+def test_dates_and_times_of_a_csv_stay_as_they_stand(tmp_path, name):
+    rows = ["02/08/2024,0:00,2024-1-2T3:04,1", "31/12/2024,9:30,2024-1-2 3:05,2"]
+    text = "\n".join(["day,hour,moment,a", *rows, ""])
+    opened = gzip.open if name.endswith("gz") else open
+    with opened(tmp_path / name.replace("*", "1"), "wt") as file:
+        file.write(text)
+    with sqlkrp.connect() as db:
+        source = db.source(tmp_path / name)
+        krp = sqlkrp.KRP(1, 2, random_state=0).fit(source)
+        assert krp.left_out_ == dict.fromkeys(["day", "hour", "moment"], "VARCHAR")
+        db.export(krp, source, tmp_path / "f.csv", keep=["day", "hour", "moment", "a"])
+    lines = (tmp_path / "f.csv").read_text().splitlines()
+    assert [",".join(line.split(",")[:4]) for line in lines] == text.splitlines()
 
 
 def test_an_interrupt_ends_the_statement_at_once(db, krp, connection):
