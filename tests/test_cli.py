@@ -550,6 +550,26 @@ def test_errors_are_one_line_that_helps(run_cli, drawn, tmp_path, arguments, mes
 
 
 @pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("", "'t.csv' is empty"),
+        ("a,b\n", "there are 'a' (VARCHAR), 'b' (VARCHAR)"),
+        ("id,a\nx,u\ny,v\n", "there are 'id' (VARCHAR), 'a' (VARCHAR)"),
+        ("a,b\n1,2\n3,4,5\nx\n", "there is 'a,b' (VARCHAR)"),
+        ("key,a\n1,u\n2,v\n", "there are 'key' (kept), 'a' (VARCHAR)"),
+        (",".join(f"c{i}" for i in range(12)) + "\n", "'c9' (VARCHAR) and 2 more"),
+        ("x" * 5000 + ",y\n", "xxx...' (VARCHAR), 'y' (VARCHAR)"),
+    ],
+)
+def test_without_a_numeric_column_those_that_there_are_are_named(run_cli, tmp_path, content, told):
+    (tmp_path / "t.csv").write_text(content)
+    keep = ("--keep", "key") if "key" in content else ()
+    done = run_cli("featurize", "t.csv", *keep, "--to", "f.csv", code=2)
+    assert told in done.stderr
+    assert len(done.stderr) < 500
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["featurize", "n.csv", "--to", "f.csv"],

@@ -139,6 +139,8 @@ class DuckDB(Session):
             return super().look(table, name)
         reader, path, options = _reader(table)
         if reader == "read_csv" and table.exists():
+            if table.is_file() and not table.stat().st_size:
+                raise ColumnError(f"{str(table)!r} is empty: give a file with names and rows")
             with contextlib.suppress(EngineError):  # reading it tells what is wrong with it
                 return self._sniffed(path, name)
         relation = _fenced(f"{reader}({path}, {options})")
