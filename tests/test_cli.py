@@ -872,6 +872,18 @@ def test_what_the_terminal_cannot_show_is_said(run_cli, run_installed, tmp_path)
     assert "PYTHONIOENCODING" in done.stderr
 
 
+@pytest.mark.parametrize("module", ["numpy", "sqlglot"])
+def test_an_interrupt_while_the_program_is_imported_is_one_line(tmp_path, module):
+    (tmp_path / f"{module}.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n")
+    path = os.pathsep.join([str(tmp_path), str(Path(sqlkrp.__file__).parents[1])])
+    done = subprocess.run(
+        [sys.executable, "-m", "sqlkrp", "maps"],
+        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path},
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("", "sqlkrp: interrupted\n")
+    assert done.returncode in (130, -signal.SIGINT)
+
+
 def test_a_full_disk_is_one_line(tmp_path, drawn):
     command = f"{sys.executable} -m sqlkrp sql {drawn} --table t > /dev/full"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=tmp_path)
