@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import csv
 import re
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from sqlkrp.errors import ParameterError
 from sqlkrp.maps import MAPS
 from sqlkrp.options import MAP, MAP_OPTIONS, SEED, argument, number_or
+from sqlkrp.spelling import near_names
 from sqlkrp.sql.dialects import DIALECTS
 from sqlkrp.sql.options import OPTIONS
 
@@ -38,6 +40,23 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise ParameterError(f"{message}; see '{self.prog} --help'")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        # Of a command, argparse hands what is left over to the whole, whose help does not tell.
+        found, left = super().parse_known_args(args, namespace)
+        if left:
+            self.error(f"unrecognized arguments: {' '.join(left)}{self._meant(left)}")
+        return found, left
+
+    def _meant(self, left: Sequence[str]) -> str:
+        """The options that may be meant by the first of what is left over."""
+        name = next((one[2:].partition("=")[0] for one in left if one.startswith("--")), "")
+        actions = self._option_string_actions
+        known = {option[2:]: actions[option].dest for option in actions if option[2:]}
+        near = near_names(name, [*known]) if name else []
+        if name in ("force", "replace"):  # some commands have the one, some the other
+            near = [option for option, dest in known.items() if dest == "replace"] or near
+        return f" (did you mean {' or '.join(f'--{one}' for one in near)}?)" if near else ""
 
     def group(self, title: str, description: str | None = None) -> argparse._ArgumentGroup:
         """The group of this title in the help, which may be there already."""

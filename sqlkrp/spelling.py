@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["as_options", "near_matches"]
+__all__ = ["as_options", "near_matches", "near_names"]
 
 # Names that a message suggests.
 _SHOWN_NAMES = 3
@@ -65,16 +65,21 @@ def _option(option: str, value: str) -> str:
 def near_matches(name: str, present: Iterable[str]) -> str:
     """The end of an error message: what may have been meant."""
     names = [str(one) for one in present]
-    folded = [one for one in names if one.lower() == name.lower()]
-    same_numbers = [one for one in names if _numbers(one) == _numbers(name)]
-    letters, numbers = _nearest(name, names)
-    near = folded or letters or difflib.get_close_matches(name, same_numbers, n=_SHOWN_NAMES)
-    if near:
+    if near := near_names(name, names):
         return ": did you mean " + " or ".join(repr(one) for one in near) + "?"
+    _, numbers = _nearest(name, names)
     if numbers:
         return ": the nearest are " + ", ".join(repr(one) for one in numbers)
     shown = ", ".join(repr(one) for one in names[:8]) + (", ..." if len(names) > 8 else "")
     return f": there are {shown or 'none'}"
+
+
+def near_names(name: str, names: Sequence[str]) -> list[str]:
+    """The names that this one may be misspelt of."""
+    folded = [one for one in names if one.lower() == name.lower()]
+    same_numbers = [one for one in names if _numbers(one) == _numbers(name)]
+    letters, _ = _nearest(name, names)
+    return folded or letters or difflib.get_close_matches(name, same_numbers, n=_SHOWN_NAMES)
 
 
 def _nearest(name: str, present: Iterable[str]) -> tuple[list[str], list[str]]:

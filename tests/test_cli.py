@@ -550,6 +550,26 @@ def test_errors_are_one_line_that_helps(run_cli, drawn, tmp_path, arguments, mes
 
 
 @pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("featurize a.csv --to f.csv --component 3", "--component 3 (did you mean --components?)"),
+        ("featurize a.csv --to f.csv --landmark=3", "--landmark=3 (did you mean --landmarks?)"),
+        ("featurize a.csv --to f.csv --replace", "--replace (did you mean --force?)"),
+        ("export m.json --file a.csv --to f.csv --replace", "--replace (did you mean --force?)"),
+        ("tables m.json -o d --replace", "--replace (did you mean --force?)"),
+        ("run m.json --db d --table t --into f --force", "--force (did you mean --replace?)"),
+        ("draw a.csv -o m.json --replace", "--replace (did you mean --replace-map?)"),
+        ("featurize a.csv b.csv --to f.csv", "b.csv"),
+        ("maps --krp", "--krp"),
+    ],
+)
+def test_a_misspelt_option_is_told_by_its_command(run_cli, command, told):
+    done = run_cli(*command.split(), code=2)
+    name = command.partition(" ")[0]
+    assert done.stderr == f"sqlkrp: unrecognized arguments: {told}; see 'sqlkrp {name} --help'\n"
+
+
+@pytest.mark.parametrize(
     ("content", "told"),
     [
         ("", "'t.csv' is empty"),
