@@ -32,6 +32,8 @@ __all__ = [
     "add_sql",
     "add_written",
     "names",
+    "path",
+    "path_to_write",
 ]
 
 
@@ -69,7 +71,9 @@ class Parser(argparse.ArgumentParser):
 def add_map(one: Parser) -> None:
     """A map file, and which of its features."""
     group = one.group("input")
-    group.add_argument("map", metavar="MAP", help="a map file, from sqlkrp draw or featurize")
+    group.add_argument(
+        "map", metavar="MAP", type=path, help="a map file, from sqlkrp draw or featurize"
+    )
     group.add_argument(
         "--components-only",
         type=_numbers,
@@ -84,6 +88,7 @@ def add_source(one: Parser, **more: Any) -> None:
     group.add_argument(
         "source",
         metavar="SOURCE",
+        type=path,
         help="the data: a .csv, .csv.gz, .tsv or .parquet file (or a glob), or with --table a "
         "database: a .duckdb or .sqlite file, or postgresql://...",
         **more,
@@ -105,7 +110,10 @@ def add_database(one: Parser, *, file: bool = False) -> None:
     group.add_argument("--table", metavar="NAME", help="the table of DB to read, as SQL writes it")
     if file:
         group.add_argument(
-            "--file", metavar="FILE", help="a data file to read, in place of --db and --table"
+            "--file",
+            metavar="FILE",
+            type=path,
+            help="a data file to read, in place of --db and --table",
         )
 
 
@@ -262,6 +270,20 @@ def add_drawing(one: Parser) -> argparse._ArgumentGroup:
         help="read only this column, and others included so (repeat for more)",
     )
     return group
+
+
+def path(value: str) -> str:
+    """A path that is not empty, as that would be the folder that the command runs in."""
+    if not value:
+        raise argparse.ArgumentTypeError("the name is empty: give one")
+    return value
+
+
+def path_to_write(value: str) -> str:
+    """The path of what is not written to standard output, as features are."""
+    if value == "-":
+        raise argparse.ArgumentTypeError("this is not written to standard output: give a name")
+    return path(value)
 
 
 def _numbers(value: str) -> list[int]:

@@ -63,6 +63,8 @@ def write_folder(target: Path, own: re.Pattern[str], *, replace: bool) -> Iterat
     """
     if target.exists() and not target.is_dir():
         raise ParameterError(f"{str(target)!r} is a file: give the name of a folder")
+    if not target.name:
+        raise ParameterError(f"{str(target)!r} cannot be made anew: give the name of a folder")
     held = [path.name for path in target.iterdir()] if target.is_dir() else []
     if held and not replace:
         require_free(target)

@@ -550,6 +550,29 @@ def test_errors_are_one_line_that_helps(run_cli, drawn, tmp_path, arguments, mes
 
 
 @pytest.mark.parametrize(
+    "arguments",
+    [
+        ("draw", "--columns", "a", "-o"),
+        ("draw", DIGITS, "-o"),
+        ("tables", "m.json", "-o"),
+        ("featurize", DIGITS, "--to", "f.csv", "--map-file"),
+        ("featurize", DIGITS, "--to", "f.csv", "--use"),
+        ("featurize", "--to", "f.csv"),
+        ("export", "m.json", "--to", "f.csv", "--file"),
+        ("inspect",),
+    ],
+)
+def test_an_empty_name_is_refused_and_only_features_go_to_standard_output(
+    run_cli, drawn, tmp_path, arguments
+):
+    before = sorted(tmp_path.iterdir())
+    assert "the name is empty: give one" in run_cli(*arguments, "", code=2).stderr
+    if arguments[-1] in ("-o", "--map-file"):
+        assert "not written to standard output" in run_cli(*arguments, "-", code=2).stderr
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
     ("command", "told"),
     [
         ("featurize a.csv --to f.csv --component 3", "--component 3 (did you mean --components?)"),
