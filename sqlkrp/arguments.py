@@ -297,6 +297,10 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
 
 
 def options_of(command: argparse.ArgumentParser) -> dict[str, str]:
-    """The options by the names that they have in Python: a command's own, and those of maps."""
+    """The options by the names that they have in Python: a command's own, and those of maps.
+
+    And what chooses a map, by the name of its class.
+    """
     own = {one.dest: one.option_strings[-1] for one in command._actions if one.option_strings}
-    return {one.name: f"--{option}" for option, one in MAP_OPTIONS.items()} | own
+    kinds = {one.__name__: f"--map {kind}" for kind, one in MAPS.items()}
+    return kinds | {one.name: f"--{option}" for option, one in MAP_OPTIONS.items()} | own

@@ -19,11 +19,17 @@ from typing import Any, NoReturn
 
 from sqlkrp import report
 from sqlkrp.arguments import Command, options_of, parser
-from sqlkrp.engines import Database, connect, is_database, require_there
+from sqlkrp.engines import (
+    Database,
+    connect,
+    is_database,
+    require_no_other_url,
+    require_there,
+)
 from sqlkrp.engines.session import STATEMENT
 from sqlkrp.engines.sources import TableSource
 from sqlkrp.errors import FitWarning, ParameterError, SqlkrpError, visible
-from sqlkrp.files import require_free, require_other_file
+from sqlkrp.files import require_free, require_no_folder, require_other_file
 from sqlkrp.keeping import another_map_beside, kept_map, require_map_or_nothing, used_again
 from sqlkrp.mapfile import require_map_or_empty
 from sqlkrp.maps import MAPS, Ensemble, FeatureMap, load
@@ -413,16 +419,24 @@ def _open(given: argparse.Namespace, source: str | None, *, write: bool = False)
 def _database_path(given: argparse.Namespace, source: str | None) -> str | None:
     if source is not None and getattr(given, "db", None):
         raise ParameterError("--file and --db are both given: give one source")
-    if source is None:
-        if not getattr(given, "db", None):
-            raise ParameterError("no source is given: name a database and --table NAME")
-        return str(given.db)
-    return source if is_database(source) else None
+    target: str | None = getattr(given, "db", None) if source is None else source
+    if not target:
+        raise ParameterError(f"no source is given: {_ways_to_name_a_source(given)}")
+    require_no_other_url(target)
+    return target if source is None or is_database(target) else None
+
+
+def _ways_to_name_a_source(given: argparse.Namespace) -> str:
+    if not hasattr(given, "db"):
+        return "name a data file, a database and --table NAME, or columns (--columns A,B,...)"
+    file = " or a data file (--file FILE)" if hasattr(given, "file") else ""
+    return f"name a database and a table (--db DB --table NAME){file}"
 
 
 def _table(given: argparse.Namespace, source: str | None) -> Any:
     if _database_path(given, source) is None:
         assert source is not None
+        require_no_folder(Path(source))
         if given.table:
             raise ParameterError(f"--table belongs to a database, and {source!r} is a data file")
         return Path(source)

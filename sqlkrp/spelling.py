@@ -24,11 +24,13 @@ _VALUE = rf"{_ITEM}(?:(?:, | or |, or ){_ITEM})*|True|False|{_NUMBER}|[A-Z]+\b"
 def as_options(message: str, options: Mapping[str, str]) -> str:
     """A message with parameters spelt as options: ``nulls='mean'`` as ``--nulls mean``.
 
-    ``options`` are the options by the parameters' names. What stands in quotes is somebody's name
-    or text, and stays as it is.
+    ``options`` are the options by the parameters' names, and what chooses a map by the name of its
+    class. What stands in quotes is somebody's name or text, and stays as it is.
 
     >>> as_options("column 's=3': use s=2 or scaling=None", {"s": "--sparsity", "scaling": "--sc"})
     "column 's=3': use --sparsity 2 or --sc none"
+    >>> as_options("draw PCA(s=2)", {"s": "--sparsity", "PCA": "--map pca"})
+    'draw --map pca --sparsity 2'
     """
     if not options:
         return message
@@ -37,10 +39,13 @@ def as_options(message: str, options: Mapping[str, str]) -> str:
     pattern = (
         rf"(?<!\w)(?:{_TEXT})"
         rf"|(?<![\w.])(?P<name>{_any(options)})=(?P<value>{_VALUE})"
+        rf"|\b(?P<map>{_any(options)})\((?P<its>{_any(options)})=(?P<set>{_VALUE})\)"
         rf"|\b(?P<bare>{_any(bare)})\b|(?P<none>\bNone\b)"
     )
 
     def spelt(match: re.Match[str]) -> str:
+        if match["map"]:
+            return f"{options[match['map']]} {_option(options[match['its']], match['set'])}"
         if match["name"]:
             return _option(options[match["name"]], match["value"])
         if match["bare"]:

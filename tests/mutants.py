@@ -980,9 +980,9 @@ MUTANTS = [
     ),
     Mutant(
         "sqlkrp/engines/__init__.py",
-        '(r"(://)[^/]*@", r"\\1...@", target)',
-        '(r"(://)[^/]*@", r"\\g<0>", target)',
-        "a message repeats the password of a URL",
+        '(r"(password\\s*=\\s*).*", r"\\1...", target',
+        '(r"(password\\s*=\\s*).*", r"\\g<0>", target',
+        "a message repeats the password of what is no database",
         ("tests/test_cli.py::test_no_message_repeats_a_password",),
     ),
     Mutant(

@@ -534,7 +534,16 @@ def test_inspect_tells_all(run_cli, drawn):
         (["export", "m.json", "--db", "w.duckdb", "--file", DIGITS, "--to", "f.csv"], "one source"),
         (["sql", "m.json", "--table", "t", "--rows", "k"], "belongs to (row, feature, value)"),
         (["draw", DIGITS, "-o", "x" * 300 + ".json"], "File name too long"),
-        (["draw", DIGITS, "-o", "/proc/x.json"], "/proc/"),
+        (["draw", DIGITS, "-o", "/proc/x.json"], "the folder '/proc' cannot be written to"),
+        (["featurize", DIGITS, "--to", "/proc/x.csv"], "the folder '/proc' cannot be written to"),
+        (["tables", "m.json", "-o", "/proc/x"], "the folder '/proc' cannot be written to"),
+        (["draw", "mysql://me:secret@x/y", "--table", "t", "-o", "n.json"],
+         "no engine here is reached by mysql://"),
+        (["draw", "s3://x/y.parquet", "-o", "n.json"], "no file is read from a URL"),
+        (["export", "m.json", "--file", "https://x/y.csv", "--to", "f.csv"], "from a URL"),
+        (["run", "m.json", "--db", "http://x/y.db", "--table", "t", "--into", "f"], "from a URL"),
+        (["draw", "../", "-o", "n.json"], "is a folder: name a file in it"),
+        (["draw", "..", "--table", "t", "-o", "n.json"], "is a folder: name a file in it"),
         (["draw", DIGITS, "-o", "n.json", "--components", "1" + "0" * 14], "number <= 10000000"),
         (["draw", DIGITS, "-o", "n.json", "--degree", "1000", "--components", "4"], "range of"),
         (["featurize", DIGITS, "--to", "f.csv", "--hyperplanes", "x"], "'x' is neither a number"),
@@ -636,6 +645,9 @@ def test_without_a_numeric_column_those_that_there_are_are_named(run_cli, tmp_pa
         (["sql", "m.json", "--table", "t", "--dialect", "sqlite", "--output", "array"],
          "use --output columns"),
         (["sql", "m.json", "--table", "t", "--plan", "butterflies"], "--plan butterflies is for"),
+        (["sql", "m.json", "--table", "t", "--output", "bits"], "draw --map rank-one --binary"),
+        (["draw", "n.csv", "--map", "nystroem", "-o", "n.json"],
+         "use fewer landmarks (--components of a Nystroem, --landmarks of a KGRP)"),
         # What a user called something is left as it is.
         (["draw", DIGITS, "--exclude", "nulls='mean' s=3", "-o", "n.json"],
          "column \"nulls='mean' s=3\" is not"),
@@ -830,6 +842,7 @@ def test_a_folder_s_name_is_no_column(run_cli, tmp_path):
 def test_nothing_replaces_what_it_reads_or_what_is_no_file(run_cli, tmp_path, warehouse, drawn):
     dyadic(3, 2).to_csv(tmp_path / "s.csv", index=False)
     os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "s.sqlite").write_text("no database")
     before = {p.name: p.stat().st_ino for p in tmp_path.iterdir()}
     for arguments, message in (
         (("featurize", "s.csv", "--to", "s.csv"), "is read by this"),
@@ -843,6 +856,8 @@ def test_nothing_replaces_what_it_reads_or_what_is_no_file(run_cli, tmp_path, wa
         assert message in run_cli(*arguments, *force, code=2).stderr, arguments
     run = ("run", "m.json", "--db", "s.csv", "--table", "s", "--into", "f")
     assert "is no DuckDB database" in run_cli(*run, code=2).stderr
+    run = ("run", "m.json", "--db", "s.sqlite", "--table", "s", "--into", "f")
+    assert "'s.sqlite' is no SQLite database" in run_cli(*run, code=2).stderr
     assert {p.name: p.stat().st_ino for p in tmp_path.iterdir()} == before
 
 
@@ -946,7 +961,8 @@ def test_no_message_repeats_a_password(run_cli, drawn, target):
 
 def test_odd_arguments_are_refused_in_one_line(run_cli, warehouse, drawn, tmp_path):
     for arguments, message in (
-        (["draw", "-o", "n.json"], "no source is given"),
+        (["draw", "-o", "n.json"], "a data file, a database and --table NAME, or columns (--co"),
+        (["export", "m.json", "--to", "f.csv"], "(--db DB --table NAME) or a data file (--file"),
         (["draw", "--columns", 'a\nb"', "-o", "n.json"], "name columns"),
         (["draw", "--columns", "a", "--table", "t", "-o", "n.json"], "in place of it"),
         (["draw", "t.csv", "--columns", "a", "-o", "n.json"], "give one"),

@@ -30,7 +30,7 @@ from sqlkrp.engines.session import (
 )
 from sqlkrp.engines.statistics import statistics_of, values_of
 from sqlkrp.errors import ColumnError, EngineError, ParameterError
-from sqlkrp.files import own_number, remove_dead, reserve, write_whole
+from sqlkrp.files import own_number, remove_dead, require_no_folder, reserve, write_whole
 from sqlkrp.maps.source import BOOLEAN, FLOAT32, NUMBER, NUMERIC, Statistics
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.sql.names import TableName, quote, quote_table, table_name, text
@@ -137,6 +137,7 @@ class DuckDB(Session):
     def look(self, table: TableOrFile, name: str) -> tuple[str, dict[str, str]]:
         if not isinstance(table, Path):
             return super().look(table, name)
+        require_no_folder(table)
         reader, path, options = _reader(table)
         if reader == "read_csv" and table.exists():
             if table.is_file() and not table.stat().st_size:
