@@ -78,7 +78,8 @@ def add_map(one: Parser) -> None:
         "--components-only",
         type=_numbers,
         metavar="NUMBERS",
-        help="compute only the features of these numbers, such as 0-99,120, and what they need",
+        help="compute only the features of these numbers, such as 0-99,120, and what they need; in "
+        "the map's order, and each once",
     )
 
 

@@ -129,6 +129,27 @@ def test_dates_and_times_of_a_csv_stay_as_they_stand(tmp_path, name):
     assert [",".join(line.split(",")[:4]) for line in lines] == text.splitlines()
 
 
+def test_a_file_that_is_named_as_a_table_is_told_from_one(connection, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    db = sqlkrp.connect(connection)
+    krp = sqlkrp.KRP(1, 2, random_state=0).fit(["c0", "c1"])
+    for name in ("x.csv", "./x.csv", "my file.csv"):
+        dyadic(5, 2).to_csv(name, index=False)
+        with pytest.raises(ParameterError, match=r"give pathlib\.Path\('.*x?.csv'\)"):
+            db.source(name)
+        with pytest.raises(ParameterError, match="is a file, and no table"):
+            db.create(krp, name, "f")
+        assert db.create(krp, Path(name), "f", replace=True).rows == 5
+    connection.execute("CREATE SCHEMA x; CREATE TABLE x.csv AS SELECT 1 AS only_here")
+    assert list(db.source("x.csv").kinds) == ["only_here"]
+
+
+def test_transform_says_where_a_table_of_a_database_is_computed(db, krp):
+    for source in (db.source("t"), db.connection.table("t"), Path("t.csv")):
+        with pytest.raises(ParameterError, match=r"computes in NumPy and was given a .*: give a"):
+            krp.transform(source)
+
+
 def test_an_interrupt_ends_the_statement_at_once(db, krp, connection):
     connection.execute("CREATE TABLE big AS SELECT t.* FROM t, range(200_000)")
     krp = paper_krp(2, 2000, pool="hadamard", random_state=0).fit([f"c{i}" for i in range(6)])

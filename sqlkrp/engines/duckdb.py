@@ -136,6 +136,7 @@ class DuckDB(Session):
 
     def look(self, table: TableOrFile, name: str) -> tuple[str, dict[str, str]]:
         if not isinstance(table, Path):
+            self._require_no_file(table)
             return super().look(table, name)
         require_no_folder(table)
         reader, path, options = _reader(table)
@@ -150,6 +151,18 @@ class DuckDB(Session):
             relation = _fenced(f"read_csv({path}, {options}, types = {_struct(texts)})")
             types |= texts
         return relation, types
+
+    def _require_no_file(self, table: TableName) -> None:
+        """Raise ParameterError if this names a file: DuckDB would guess its types from a sample."""
+        if not isinstance(table, str) or "." not in table or not os.path.isfile(table):
+            return
+        with contextlib.suppress(ParameterError):  # a name that no table could have
+            if self.find(table):
+                return
+        raise ParameterError(
+            f"{table!r} is a file, and no table: give pathlib.Path({table!r}), on the command line "
+            "SOURCE or --file"
+        )
 
     def _texts(self, types: Mapping[str, str]) -> dict[str, str]:
         """The columns of a CSV that can be no features, as texts.

@@ -250,12 +250,12 @@ class Transformer(Parameters):
             names = list(X.columns) if hasattr(X, "columns") else list(X)
             match_columns(prepare.columns, names)
             return np.column_stack([to_floats(name, X[name]) for name in prepare.columns])
-        if hasattr(X, "columns"):
+        table = None if hasattr(X, "columns") else to_array(X)
+        if table is None or not table.ndim:
             raise ParameterError(
                 f"transform computes in NumPy and was given a {type(X).__name__}: give a DataFrame "
                 "or an array, or compute in the database with db.relation or db.create"
             )
-        table = to_array(X)
         if table.ndim == 1:
             raise ColumnError(
                 f"expected rows and columns, got one dimension, of {len(table)}: "

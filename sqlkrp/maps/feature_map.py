@@ -107,8 +107,8 @@ class FeatureMap(Transformer):
         """The map of some of the features only, such as those that a trained model weighs.
 
         They keep their names and values; columns and hyperplanes that they do not need are left
-        out (so the bare projection numbers its hyperplanes anew). It is a map of its own, with its
-        own digest.
+        out (so the bare projection numbers its hyperplanes anew). Their order is that of the map,
+        and a number that is given twice counts once. It is a map of its own, with its own digest.
 
         >>> from sqlkrp.maps import KRP
         >>> krp = KRP(2, 100, random_state=0).fit(["a", "b", "c"])
