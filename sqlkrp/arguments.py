@@ -241,7 +241,7 @@ _TOLD = {
     "tables": _Told(
         _tables,
         "MAP -o DIR [options]",
-        "write the index/sign table and the component table, with their DDL",
+        "write the side tables of the tables form as files, with load.sql to create and fill them",
         "sales.map.json -o tables/",
     ),
     "run": _Told(
