@@ -23,6 +23,7 @@ from sqlkrp.cli import COMMANDS, main
 from sqlkrp.maps import MAPS
 from sqlkrp.options import MAP_OPTIONS
 from sqlkrp.sql.tables import STEPS
+from sqlkrp.verification import compare
 
 DIGITS = Path(__file__).parents[1] / "examples" / "digits.csv"
 
@@ -470,6 +471,23 @@ def test_verify_exits_1_when_the_engine_is_wrong(warehouse, tmp_path, monkeypatc
     capsys.readouterr()
     assert main(options) == 1
     assert "NOT equal: " in capsys.readouterr().out
+
+
+def test_one_of_a_thing_is_told_in_the_singular(run_cli, tmp_path, monkeypatch):
+    (tmp_path / "t.csv").write_text("a\n1\n2\n4\n")
+    draw = ("draw", "t.csv", "--components", 1, "--scaling", "standard", "-o", "m.json")
+    assert "0 of 1 column has values beyond" in run_cli(*draw).stdout
+    verify = ("verify", "m.json", "--file", "t.csv", "--sample", 1)
+    assert "on 1 row, " in run_cli(*verify).stdout
+    wrong = ("draw", "t.csv", "--map", "pca", "--components", 2, "-o", "n.json")
+    assert "more than the 1 column given: use 1 or fewer" in run_cli(*wrong, code=2).stderr
+    monkeypatch.setattr("sqlkrp.engines.database.compare", one_wrong)
+    assert "NOT equal: 1 of 1 feature is wrong" in run_cli(*verify, code=1).stdout
+
+
+def one_wrong(program, inputs, found, *others):
+    """In place of ``compare``: it is given features that are off by one."""
+    return compare(program, inputs, found + 1, *others)
 
 
 def test_verify_of_no_rows_says_so_and_fails(run_cli, warehouse, drawn):

@@ -57,7 +57,7 @@ def warn_of_features(count: int, monomials: int, columns: int) -> None:
     if count > monomials:
         _warn(
             f"{count:,} features of {counted(columns, 'column')}: the kernel has only "
-            f"{monomials:,} monomials, and more features than that add nothing; "
+            f"{counted(monomials, 'monomial')}, and more features than that add nothing; "
             f"n_components={monomials} will do"
         )
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqlkrp.errors import ColumnError, NotFittedError, ParameterError
-from sqlkrp.maps.advice import warn_of_columns, warn_of_features
+from sqlkrp.maps.advice import counted, warn_of_columns, warn_of_features
 from sqlkrp.maps.allowed import OneOf
 from sqlkrp.maps.automatic import Seen, SeenColumns, Taken, gamma_of
 from sqlkrp.maps.columns import choose_columns, label_columns, match_columns
@@ -263,8 +263,8 @@ class Transformer(Parameters):
             )
         if table.ndim != 2 or table.shape[1] != len(prepare.columns):
             raise ColumnError(
-                f"expected {len(prepare.columns)} columns, got an array of shape {table.shape}: "
-                "give the columns the map was fitted to, in that order"
+                f"expected {counted(len(prepare.columns), 'column')}, got an array of shape "
+                f"{table.shape}: give the columns the map was fitted to, in that order"
             )
         return to_floats("an array", table)
 
