@@ -39,7 +39,7 @@ CLI_HEAD = """
 
 A file of features that exists needs `--force`. `featurize --force` also replaces the map beside it.
 A map that you named (`--map-file`, `draw -o`) may be what a model was trained with. It stays unless
-it is equal, or `--replace-map` is given.
+it is equal, or `--replace-map` is given. A file that is no map is never replaced by one.
 
 An error is one line, and exit code 2. `verify` and `inspect` have exit code 1 where they find
 something: a difference, no rows at all, or a statement over a limit. Every command has `--help`

@@ -5,11 +5,30 @@
 >>> sql = krp.to_sql("warehouse.parts", keep=["id"])
 """
 
-from sqlkrp import errors, maps
-from sqlkrp.engines import Database, connect
-from sqlkrp.errors import SqlkrpError
-from sqlkrp.maps import *  # noqa: F403 - it says what is public
-from sqlkrp.version import __version__
+from typing import TYPE_CHECKING
 
-__all__ = ["Database", "SqlkrpError", "__version__", "connect", "errors"]
-__all__ += maps.__all__
+from sqlkrp.version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from sqlkrp.maps import *  # noqa: F403 - mypy does not find these through public
+    from sqlkrp.public import *  # noqa: F403 - it says what is public
+else:
+
+    def __getattr__(name):
+        """A public name: all are imported when the first of them is asked for.
+
+        The command line comes through here, too: it imports what takes its time where Ctrl-C is
+        one line, and no traceback of an import.
+        """
+        here = globals()
+        if name == "__all__" or not name.startswith("__"):
+            from importlib import import_module
+
+            public = import_module("sqlkrp.public")
+            here.update({one: getattr(public, one) for one in ("__all__", *public.__all__)})
+        if name not in here:
+            raise AttributeError(f"module 'sqlkrp' has no attribute {name!r}", name=name)
+        return here[name]
+
+    def __dir__():
+        return __getattr__("__all__")

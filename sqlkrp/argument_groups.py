@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import csv
 import re
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from sqlkrp.errors import ParameterError
 from sqlkrp.maps import MAPS
 from sqlkrp.options import MAP, MAP_OPTIONS, SEED, argument, number_or
+from sqlkrp.spelling import near_names
 from sqlkrp.sql.dialects import DIALECTS
 from sqlkrp.sql.options import OPTIONS
 
@@ -30,6 +32,8 @@ __all__ = [
     "add_sql",
     "add_written",
     "names",
+    "path",
+    "path_to_write",
 ]
 
 
@@ -38,6 +42,23 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise ParameterError(f"{message}; see '{self.prog} --help'")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        # Of a command, argparse hands what is left over to the whole, whose help does not tell.
+        found, left = super().parse_known_args(args, namespace)
+        if left:
+            self.error(f"unrecognized arguments: {' '.join(left)}{self._meant(left)}")
+        return found, left
+
+    def _meant(self, left: Sequence[str]) -> str:
+        """The options that may be meant by the first of what is left over."""
+        name = next((one[2:].partition("=")[0] for one in left if one.startswith("--")), "")
+        actions = self._option_string_actions
+        known = {option[2:]: actions[option].dest for option in actions if option[2:]}
+        near = near_names(name, [*known]) if name else []
+        if name in ("force", "replace"):  # some commands have the one, some the other
+            near = [option for option, dest in known.items() if dest == "replace"] or near
+        return f" (did you mean {' or '.join(f'--{one}' for one in near)}?)" if near else ""
 
     def group(self, title: str, description: str | None = None) -> argparse._ArgumentGroup:
         """The group of this title in the help, which may be there already."""
@@ -50,12 +71,15 @@ class Parser(argparse.ArgumentParser):
 def add_map(one: Parser) -> None:
     """A map file, and which of its features."""
     group = one.group("input")
-    group.add_argument("map", metavar="MAP", help="a map file, from sqlkrp draw or featurize")
+    group.add_argument(
+        "map", metavar="MAP", type=path, help="a map file, from sqlkrp draw or featurize"
+    )
     group.add_argument(
         "--components-only",
         type=_numbers,
         metavar="NUMBERS",
-        help="compute only the features of these numbers, such as 0-99,120, and what they need",
+        help="compute only the features of these numbers, such as 0-99,120, and what they need; in "
+        "the map's order, and each once",
     )
 
 
@@ -65,6 +89,7 @@ def add_source(one: Parser, **more: Any) -> None:
     group.add_argument(
         "source",
         metavar="SOURCE",
+        type=path,
         help="the data: a .csv, .csv.gz, .tsv or .parquet file (or a glob), or with --table a "
         "database: a .duckdb or .sqlite file, or postgresql://...",
         **more,
@@ -86,7 +111,10 @@ def add_database(one: Parser, *, file: bool = False) -> None:
     group.add_argument("--table", metavar="NAME", help="the table of DB to read, as SQL writes it")
     if file:
         group.add_argument(
-            "--file", metavar="FILE", help="a data file to read, in place of --db and --table"
+            "--file",
+            metavar="FILE",
+            type=path,
+            help="a data file to read, in place of --db and --table",
         )
 
 
@@ -243,6 +271,20 @@ def add_drawing(one: Parser) -> argparse._ArgumentGroup:
         help="read only this column, and others included so (repeat for more)",
     )
     return group
+
+
+def path(value: str) -> str:
+    """A path that is not empty, as that would be the folder that the command runs in."""
+    if not value:
+        raise argparse.ArgumentTypeError("the name is empty: give one")
+    return value
+
+
+def path_to_write(value: str) -> str:
+    """The path of what is not written to standard output, as features are."""
+    if value == "-":
+        raise argparse.ArgumentTypeError("this is not written to standard output: give a name")
+    return path(value)
 
 
 def _numbers(value: str) -> list[int]:

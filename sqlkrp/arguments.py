@@ -26,6 +26,8 @@ from sqlkrp.argument_groups import (
     add_sql,
     add_written,
     names,
+    path,
+    path_to_write,
 )
 from sqlkrp.maps import MAPS
 from sqlkrp.options import MAP_OPTIONS
@@ -42,6 +44,7 @@ def _featurize(one: Parser) -> None:
     one.group("input").add_argument(
         "--use",
         metavar="MAP",
+        type=path,
         help="draw no map, but compute the features of this saved one: for test data, that of the "
         "training data",
     )
@@ -50,7 +53,10 @@ def _featurize(one: Parser) -> None:
     add_written(one)
     group = add_drawing(one)
     group.add_argument(
-        "--map-file", metavar="FILE", help="where to save the map (default: beside DEST)"
+        "--map-file",
+        metavar="FILE",
+        type=path_to_write,
+        help="where to save the map (default: beside DEST)",
     )
     add_replace_map(group)
     one.set_defaults(drawing=tuple(group._group_actions))
@@ -67,7 +73,14 @@ def _draw(one: Parser) -> None:
         help="in place of SOURCE: the columns' names, of a table that is not looked at",
     )
     output = one.group("output")
-    output.add_argument("-o", "--out", metavar="MAP", required=True, help="where to save the map")
+    output.add_argument(
+        "-o",
+        "--out",
+        metavar="MAP",
+        type=path_to_write,
+        required=True,
+        help="where to save the map",
+    )
     output.add_argument("--force", action=NotForMaps, nargs=0, help=argparse.SUPPRESS)
     add_replace_map(output)
     group = add_drawing(one)
@@ -109,7 +122,14 @@ def _sql(one: Parser) -> None:
 def _tables(one: Parser) -> None:
     add_map(one)
     output = one.group("output")
-    output.add_argument("-o", "--out", metavar="DIR", required=True, help="a folder for the files")
+    output.add_argument(
+        "-o",
+        "--out",
+        metavar="DIR",
+        type=path_to_write,
+        required=True,
+        help="a folder for the files",
+    )
     output.add_argument(
         "--format",
         choices=("csv", "parquet"),
@@ -221,7 +241,7 @@ _TOLD = {
     "tables": _Told(
         _tables,
         "MAP -o DIR [options]",
-        "write the index/sign table and the component table, with their DDL",
+        "write the side tables of the tables form as files, with load.sql to create and fill them",
         "sales.map.json -o tables/",
     ),
     "run": _Told(
@@ -277,6 +297,10 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
 
 
 def options_of(command: argparse.ArgumentParser) -> dict[str, str]:
-    """The options by the names that they have in Python: a command's own, and those of maps."""
+    """The options by the names that they have in Python: a command's own, and those of maps.
+
+    And what chooses a map, by the name of its class.
+    """
     own = {one.dest: one.option_strings[-1] for one in command._actions if one.option_strings}
-    return {one.name: f"--{option}" for option, one in MAP_OPTIONS.items()} | own
+    kinds = {one.__name__: f"--map {kind}" for kind, one in MAPS.items()}
+    return kinds | {one.name: f"--{option}" for option, one in MAP_OPTIONS.items()} | own

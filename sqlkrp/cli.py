@@ -19,12 +19,19 @@ from typing import Any, NoReturn
 
 from sqlkrp import report
 from sqlkrp.arguments import Command, options_of, parser
-from sqlkrp.engines import Database, connect, is_database, require_there
+from sqlkrp.engines import (
+    Database,
+    connect,
+    is_database,
+    require_no_other_url,
+    require_there,
+)
 from sqlkrp.engines.session import STATEMENT
 from sqlkrp.engines.sources import TableSource
 from sqlkrp.errors import FitWarning, ParameterError, SqlkrpError, visible
-from sqlkrp.files import require_free, require_other_file
+from sqlkrp.files import require_free, require_no_folder, require_other_file
 from sqlkrp.keeping import another_map_beside, kept_map, require_map_or_nothing, used_again
+from sqlkrp.mapfile import require_map_or_empty
 from sqlkrp.maps import MAPS, Ensemble, FeatureMap, load
 from sqlkrp.maps.advice import counted, listed
 from sqlkrp.options import MAP, MAP_OPTIONS, SEED, map_help, options_of_map, summary
@@ -173,18 +180,18 @@ def _require_map(given: argparse.Namespace, to_stdout: bool) -> str | None:
                     f"--use takes a map as it was drawn: leave out {option.option_strings[0]}"
                 )
         return str(given.use)
+    if given.map_file is None and to_stdout:
+        return None
+    path = _map_beside(given.to) if given.map_file is None else str(given.map_file)
+    if Path(path).absolute() == Path(given.to).absolute():
+        raise ParameterError(f"--map-file and --to are both {path!r}: give the map another name")
+    require_other_file(Path(path), given.source)
+    require_map_or_empty(Path(path))
     if given.map_file is None:
         # The map beside the features belongs to them, and is replaced with them.
-        path = None if to_stdout else _map_beside(given.to)
-        _require_new([path] if path else [], given.replace or given.replace_map)
-    else:
-        path = str(given.map_file)
-    if path and Path(path).absolute() == Path(given.to).absolute():
-        raise ParameterError(f"--map-file and --to are both {path!r}: give the map another name")
-    if path:
-        require_other_file(Path(path), given.source)
-    if given.map_file is not None and not given.replace_map:
-        require_map_or_nothing(Path(given.map_file))
+        _require_new([path], given.replace or given.replace_map)
+    elif not given.replace_map:
+        require_map_or_nothing(Path(path))
     return path
 
 
@@ -222,6 +229,9 @@ def _work(statement: Statement, fitted: FeatureMap) -> str:
 
 
 def _draw(given: argparse.Namespace) -> int:
+    if given.source is not None:
+        require_other_file(Path(given.out), given.source)
+    require_map_or_empty(Path(given.out))
     if not given.replace_map:
         require_map_or_nothing(Path(given.out))
     Options(long=given.long, rows=given.rows)  # which says what does not go together
@@ -409,16 +419,24 @@ def _open(given: argparse.Namespace, source: str | None, *, write: bool = False)
 def _database_path(given: argparse.Namespace, source: str | None) -> str | None:
     if source is not None and getattr(given, "db", None):
         raise ParameterError("--file and --db are both given: give one source")
-    if source is None:
-        if not getattr(given, "db", None):
-            raise ParameterError("no source is given: name a database and --table NAME")
-        return str(given.db)
-    return source if is_database(source) else None
+    target: str | None = getattr(given, "db", None) if source is None else source
+    if not target:
+        raise ParameterError(f"no source is given: {_ways_to_name_a_source(given)}")
+    require_no_other_url(target)
+    return target if source is None or is_database(target) else None
+
+
+def _ways_to_name_a_source(given: argparse.Namespace) -> str:
+    if not hasattr(given, "db"):
+        return "name a data file, a database and --table NAME, or columns (--columns A,B,...)"
+    file = " or a data file (--file FILE)" if hasattr(given, "file") else ""
+    return f"name a database and a table (--db DB --table NAME){file}"
 
 
 def _table(given: argparse.Namespace, source: str | None) -> Any:
     if _database_path(given, source) is None:
         assert source is not None
+        require_no_folder(Path(source))
         if given.table:
             raise ParameterError(f"--table belongs to a database, and {source!r} is a data file")
         return Path(source)

@@ -26,6 +26,7 @@ __all__ = [
     "own_number",
     "remove_dead",
     "require_free",
+    "require_no_folder",
     "require_other_file",
     "reserve",
     "write_folder",
@@ -63,6 +64,8 @@ def write_folder(target: Path, own: re.Pattern[str], *, replace: bool) -> Iterat
     """
     if target.exists() and not target.is_dir():
         raise ParameterError(f"{str(target)!r} is a file: give the name of a folder")
+    if not target.name:
+        raise ParameterError(f"{str(target)!r} cannot be made anew: give the name of a folder")
     held = [path.name for path in target.iterdir()] if target.is_dir() else []
     if held and not replace:
         require_free(target)
@@ -115,7 +118,19 @@ def _part(target: Path) -> Iterator[Path]:
     leftover = re.compile(rf"\.{re.escape(name)}\.sqlkrp-(\d+)-\d+\.part(\.old)?")
     remove_dead(target.parent, leftover)
     with reserve(target.with_name(f".{name}.sqlkrp-{own_number()}.part")) as part:
+        _require_writable(part)
         yield part
+
+
+def _require_writable(part: Path) -> None:
+    """Raise ParameterError unless there can be a file of this name, which only trying tells."""
+    try:
+        part.touch()
+    except OSError as bad:
+        raise ParameterError(
+            f"the folder {str(part.parent)!r} cannot be written to ({bad.strerror}): choose another"
+        ) from bad
+    part.unlink()
 
 
 def require_free(target: Path) -> None:
@@ -123,6 +138,14 @@ def require_free(target: Path) -> None:
     if os.path.lexists(target):
         raise TargetExistsError(
             f"{str(target)!r} exists already: choose another name, or replace it (replace=True)"
+        )
+
+
+def require_no_folder(source: Path) -> None:
+    """Raise ParameterError if what is to be read is a folder."""
+    if source.is_dir():
+        raise ParameterError(
+            f"{str(source)!r} is a folder: name a file in it, or several by a glob such as '*.csv'"
         )
 
 

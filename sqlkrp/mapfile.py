@@ -11,21 +11,39 @@ import binascii
 import hashlib
 import json
 import math
+import re
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sqlkrp.errors import InconsistentMapError, MapFileError, ParameterError
+from sqlkrp.errors import (
+    InconsistentMapError,
+    MapFileError,
+    ParameterError,
+    TargetExistsError,
+)
 from sqlkrp.stages import RECORDS, Program, Stage
 
-__all__ = ["FORMAT_VERSION", "Content", "digest", "dumps", "glance", "loads", "same_map"]
+__all__ = [
+    "FORMAT_VERSION",
+    "Content",
+    "digest",
+    "dumps",
+    "glance",
+    "loads",
+    "require_map_or_empty",
+    "same_map",
+]
 
 FORMAT = "sqlkrp map"
 FORMAT_VERSION = 3
+# How the file of a map begins: of every format, and where its end is missing.
+_BEGINNING = re.compile(rb'\s*\{[^{]*"format":\s*"sqlkrp map"')
 
 _DTYPES = ("int8", "int32", "float32", "float64")
 # A map file may come from anywhere: an array that claims more than this is refused unread.
@@ -128,6 +146,19 @@ def glance(text: str) -> tuple[str, list[str]] | None:
         return None
     whole = isinstance(columns, list) and all(isinstance(name, str) for name in columns)
     return (seen, columns) if whole else None
+
+
+def require_map_or_empty(path: Path) -> None:
+    """Raise TargetExistsError if a file of this name is neither a map, be it damaged, nor empty."""
+    if not path.is_file() or not path.stat().st_size:
+        return
+    with path.open("rb") as file:
+        beginning = file.read(1000)
+    if not _BEGINNING.match(beginning):
+        raise TargetExistsError(
+            f"{str(path)!r} exists already, and is no map, which alone a map replaces: give the "
+            "map another name, or remove that file"
+        )
 
 
 # Statistics are averages, whose last bits depend on the order that an engine adds in.

@@ -11,6 +11,7 @@ import numpy as np
 
 from sqlkrp.errors import ColumnError, visible
 from sqlkrp.maps import FeatureMap
+from sqlkrp.maps.advice import counted
 from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.forms import FORMS
 from sqlkrp.sql.planning import Plan, Way
@@ -220,18 +221,21 @@ def verification_lines(result: Verification, *, every: bool) -> list[str]:
     for name, absolute, relative in result.worst(count):
         lines.append(f"{names[name]:<{width}}  {absolute:>22.3g}  {relative:>22.3g}")
     if count < len(result.names):
-        lines.append(f"({len(result.names) - count:,} more features are no worse)")
-    verdict = (
-        "equal to the NumPy twin"
-        if result.ok
-        else f"NOT equal: {len(result.wrong):,} of {len(result.names):,} features are wrong"
-    )
-    more = " (more only where rounding explains it)" if result.is_beyond else ""
+        more = len(result.names) - count
+        verb = "is" if more == 1 else "are"
+        lines.append(f"({counted(more, 'more feature')} {verb} no worse)")
+    verdict = "equal to the NumPy twin" if result.ok else _wrong_text(result)
+    beyond = " (more only where rounding explains it)" if result.is_beyond else ""
     lines.append(
-        f"{verdict} within a relative error of {result.tolerance:g}{more}, on {result.rows:,} "
-        f"rows, {result.form} form"
+        f"{verdict} within a relative error of {result.tolerance:g}{beyond}, on "
+        f"{counted(result.rows, 'row')}, {result.form} form"
     )
     return lines
+
+
+def _wrong_text(result: Verification) -> str:
+    wrong, of_all = len(result.wrong), counted(len(result.names), "feature")
+    return f"NOT equal: {wrong:,} of {of_all} {'is' if wrong == 1 else 'are'} wrong"
 
 
 def aligned(pairs: Sequence[tuple[str, str]]) -> list[str]:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["as_options", "near_matches"]
+__all__ = ["as_options", "near_matches", "near_names"]
 
 # Names that a message suggests.
 _SHOWN_NAMES = 3
@@ -24,11 +24,13 @@ _VALUE = rf"{_ITEM}(?:(?:, | or |, or ){_ITEM})*|True|False|{_NUMBER}|[A-Z]+\b"
 def as_options(message: str, options: Mapping[str, str]) -> str:
     """A message with parameters spelt as options: ``nulls='mean'`` as ``--nulls mean``.
 
-    ``options`` are the options by the parameters' names. What stands in quotes is somebody's name
-    or text, and stays as it is.
+    ``options`` are the options by the parameters' names, and what chooses a map by the name of its
+    class. What stands in quotes is somebody's name or text, and stays as it is.
 
     >>> as_options("column 's=3': use s=2 or scaling=None", {"s": "--sparsity", "scaling": "--sc"})
     "column 's=3': use --sparsity 2 or --sc none"
+    >>> as_options("draw PCA(s=2)", {"s": "--sparsity", "PCA": "--map pca"})
+    'draw --map pca --sparsity 2'
     """
     if not options:
         return message
@@ -37,10 +39,13 @@ def as_options(message: str, options: Mapping[str, str]) -> str:
     pattern = (
         rf"(?<!\w)(?:{_TEXT})"
         rf"|(?<![\w.])(?P<name>{_any(options)})=(?P<value>{_VALUE})"
+        rf"|\b(?P<map>{_any(options)})\((?P<its>{_any(options)})=(?P<set>{_VALUE})\)"
         rf"|\b(?P<bare>{_any(bare)})\b|(?P<none>\bNone\b)"
     )
 
     def spelt(match: re.Match[str]) -> str:
+        if match["map"]:
+            return f"{options[match['map']]} {_option(options[match['its']], match['set'])}"
         if match["name"]:
             return _option(options[match["name"]], match["value"])
         if match["bare"]:
@@ -65,16 +70,21 @@ def _option(option: str, value: str) -> str:
 def near_matches(name: str, present: Iterable[str]) -> str:
     """The end of an error message: what may have been meant."""
     names = [str(one) for one in present]
-    folded = [one for one in names if one.lower() == name.lower()]
-    same_numbers = [one for one in names if _numbers(one) == _numbers(name)]
-    letters, numbers = _nearest(name, names)
-    near = folded or letters or difflib.get_close_matches(name, same_numbers, n=_SHOWN_NAMES)
-    if near:
+    if near := near_names(name, names):
         return ": did you mean " + " or ".join(repr(one) for one in near) + "?"
+    _, numbers = _nearest(name, names)
     if numbers:
         return ": the nearest are " + ", ".join(repr(one) for one in numbers)
     shown = ", ".join(repr(one) for one in names[:8]) + (", ..." if len(names) > 8 else "")
     return f": there are {shown or 'none'}"
+
+
+def near_names(name: str, names: Sequence[str]) -> list[str]:
+    """The names that this one may be misspelt of."""
+    folded = [one for one in names if one.lower() == name.lower()]
+    same_numbers = [one for one in names if _numbers(one) == _numbers(name)]
+    letters, _ = _nearest(name, names)
+    return folded or letters or difflib.get_close_matches(name, same_numbers, n=_SHOWN_NAMES)
 
 
 def _nearest(name: str, present: Iterable[str]) -> tuple[list[str], list[str]]:

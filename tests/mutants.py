@@ -801,7 +801,7 @@ MUTANTS = [
     ),
     Mutant(
         "sqlkrp/cli.py",
-        "_require_new([path] if path else [], given.replace or given.replace_map)",
+        "_require_new([path], given.replace or given.replace_map)",
         "_require_new([], given.replace or given.replace_map)",
         "featurize works for long before it says that the map's file is there",
         ("tests/test_cli.py::test_featurize_does_not_overwrite_before_or_after_the_work",),
@@ -980,9 +980,9 @@ MUTANTS = [
     ),
     Mutant(
         "sqlkrp/engines/__init__.py",
-        '(r"(://)[^/]*@", r"\\1...@", target)',
-        '(r"(://)[^/]*@", r"\\g<0>", target)',
-        "a message repeats the password of a URL",
+        '(r"(password\\s*=\\s*).*", r"\\1...", target',
+        '(r"(password\\s*=\\s*).*", r"\\g<0>", target',
+        "a message repeats the password of what is no database",
         ("tests/test_cli.py::test_no_message_repeats_a_password",),
     ),
     Mutant(

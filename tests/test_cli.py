@@ -23,6 +23,7 @@ from sqlkrp.cli import COMMANDS, main
 from sqlkrp.maps import MAPS
 from sqlkrp.options import MAP_OPTIONS
 from sqlkrp.sql.tables import STEPS
+from sqlkrp.verification import compare
 
 DIGITS = Path(__file__).parents[1] / "examples" / "digits.csv"
 
@@ -74,7 +75,7 @@ def test_featurize_does_it_all_in_one_go(run_installed, tmp_path):
 
 
 def test_featurize_does_not_overwrite_before_or_after_the_work(run_cli, tmp_path):
-    (tmp_path / "f.map.json").write_text("precious")
+    sqlkrp.KRP(2, 3, random_state=0).fit(["a", "b"]).save(tmp_path / "f.map.json")
     done = run_cli("featurize", DIGITS, "--components", 4, "--to", "f.csv", code=2)
     assert "'f.map.json' exists already" in done.stderr
     assert not (tmp_path / "f.csv").exists()
@@ -472,6 +473,23 @@ def test_verify_exits_1_when_the_engine_is_wrong(warehouse, tmp_path, monkeypatc
     assert "NOT equal: " in capsys.readouterr().out
 
 
+def test_one_of_a_thing_is_told_in_the_singular(run_cli, tmp_path, monkeypatch):
+    (tmp_path / "t.csv").write_text("a\n1\n2\n4\n")
+    draw = ("draw", "t.csv", "--components", 1, "--scaling", "standard", "-o", "m.json")
+    assert "0 of 1 column has values beyond" in run_cli(*draw).stdout
+    verify = ("verify", "m.json", "--file", "t.csv", "--sample", 1)
+    assert "on 1 row, " in run_cli(*verify).stdout
+    wrong = ("draw", "t.csv", "--map", "pca", "--components", 2, "-o", "n.json")
+    assert "more than the 1 column given: use 1 or fewer" in run_cli(*wrong, code=2).stderr
+    monkeypatch.setattr("sqlkrp.engines.database.compare", one_wrong)
+    assert "NOT equal: 1 of 1 feature is wrong" in run_cli(*verify, code=1).stdout
+
+
+def one_wrong(program, inputs, found, *others):
+    """In place of ``compare``: it is given features that are off by one."""
+    return compare(program, inputs, found + 1, *others)
+
+
 def test_verify_of_no_rows_says_so_and_fails(run_cli, warehouse, drawn):
     with duckdb.connect(str(warehouse)) as connection:
         connection.execute("DELETE FROM t")
@@ -534,7 +552,16 @@ def test_inspect_tells_all(run_cli, drawn):
         (["export", "m.json", "--db", "w.duckdb", "--file", DIGITS, "--to", "f.csv"], "one source"),
         (["sql", "m.json", "--table", "t", "--rows", "k"], "belongs to (row, feature, value)"),
         (["draw", DIGITS, "-o", "x" * 300 + ".json"], "File name too long"),
-        (["draw", DIGITS, "-o", "/proc/x.json"], "/proc/"),
+        (["draw", DIGITS, "-o", "/proc/x.json"], "the folder '/proc' cannot be written to"),
+        (["featurize", DIGITS, "--to", "/proc/x.csv"], "the folder '/proc' cannot be written to"),
+        (["tables", "m.json", "-o", "/proc/x"], "the folder '/proc' cannot be written to"),
+        (["draw", "mysql://me:secret@x/y", "--table", "t", "-o", "n.json"],
+         "no engine here is reached by mysql://"),
+        (["draw", "s3://x/y.parquet", "-o", "n.json"], "no file is read from a URL"),
+        (["export", "m.json", "--file", "https://x/y.csv", "--to", "f.csv"], "from a URL"),
+        (["run", "m.json", "--db", "http://x/y.db", "--table", "t", "--into", "f"], "from a URL"),
+        (["draw", "../", "-o", "n.json"], "is a folder: name a file in it"),
+        (["draw", "..", "--table", "t", "-o", "n.json"], "is a folder: name a file in it"),
         (["draw", DIGITS, "-o", "n.json", "--components", "1" + "0" * 14], "number <= 10000000"),
         (["draw", DIGITS, "-o", "n.json", "--degree", "1000", "--components", "4"], "range of"),
         (["featurize", DIGITS, "--to", "f.csv", "--hyperplanes", "x"], "'x' is neither a number"),
@@ -547,6 +574,69 @@ def test_errors_are_one_line_that_helps(run_cli, drawn, tmp_path, arguments, mes
     assert message in done.stderr
     assert done.stdout == ""
     assert sorted(p.name for p in tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("draw", "--columns", "a", "-o"),
+        ("draw", DIGITS, "-o"),
+        ("tables", "m.json", "-o"),
+        ("featurize", DIGITS, "--to", "f.csv", "--map-file"),
+        ("featurize", DIGITS, "--to", "f.csv", "--use"),
+        ("featurize", "--to", "f.csv"),
+        ("export", "m.json", "--to", "f.csv", "--file"),
+        ("inspect",),
+    ],
+)
+def test_an_empty_name_is_refused_and_only_features_go_to_standard_output(
+    run_cli, drawn, tmp_path, arguments
+):
+    before = sorted(tmp_path.iterdir())
+    assert "the name is empty: give one" in run_cli(*arguments, "", code=2).stderr
+    if arguments[-1] in ("-o", "--map-file"):
+        assert "not written to standard output" in run_cli(*arguments, "-", code=2).stderr
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("featurize a.csv --to f.csv --component 3", "--component 3 (did you mean --components?)"),
+        ("featurize a.csv --to f.csv --landmark=3", "--landmark=3 (did you mean --landmarks?)"),
+        ("featurize a.csv --to f.csv --replace", "--replace (did you mean --force?)"),
+        ("export m.json --file a.csv --to f.csv --replace", "--replace (did you mean --force?)"),
+        ("tables m.json -o d --replace", "--replace (did you mean --force?)"),
+        ("run m.json --db d --table t --into f --force", "--force (did you mean --replace?)"),
+        ("draw a.csv -o m.json --replace", "--replace (did you mean --replace-map?)"),
+        ("featurize a.csv b.csv --to f.csv", "b.csv"),
+        ("maps --krp", "--krp"),
+    ],
+)
+def test_a_misspelt_option_is_told_by_its_command(run_cli, command, told):
+    done = run_cli(*command.split(), code=2)
+    name = command.partition(" ")[0]
+    assert done.stderr == f"sqlkrp: unrecognized arguments: {told}; see 'sqlkrp {name} --help'\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("", "'t.csv' is empty"),
+        ("a,b\n", "there are 'a' (VARCHAR), 'b' (VARCHAR)"),
+        ("id,a\nx,u\ny,v\n", "there are 'id' (VARCHAR), 'a' (VARCHAR)"),
+        ("a,b\n1,2\n3,4,5\nx\n", "there is 'a,b' (VARCHAR)"),
+        ("key,a\n1,u\n2,v\n", "there are 'key' (kept), 'a' (VARCHAR)"),
+        (",".join(f"c{i}" for i in range(12)) + "\n", "'c9' (VARCHAR) and 2 more"),
+        ("x" * 5000 + ",y\n", "xxx...' (VARCHAR), 'y' (VARCHAR)"),
+    ],
+)
+def test_without_a_numeric_column_those_that_there_are_are_named(run_cli, tmp_path, content, told):
+    (tmp_path / "t.csv").write_text(content)
+    keep = ("--keep", "key") if "key" in content else ()
+    done = run_cli("featurize", "t.csv", *keep, "--to", "f.csv", code=2)
+    assert told in done.stderr
+    assert len(done.stderr) < 500
 
 
 @pytest.mark.parametrize(
@@ -573,6 +663,9 @@ def test_errors_are_one_line_that_helps(run_cli, drawn, tmp_path, arguments, mes
         (["sql", "m.json", "--table", "t", "--dialect", "sqlite", "--output", "array"],
          "use --output columns"),
         (["sql", "m.json", "--table", "t", "--plan", "butterflies"], "--plan butterflies is for"),
+        (["sql", "m.json", "--table", "t", "--output", "bits"], "draw --map rank-one --binary"),
+        (["draw", "n.csv", "--map", "nystroem", "-o", "n.json"],
+         "use fewer landmarks (--components of a Nystroem, --landmarks of a KGRP)"),
         # What a user called something is left as it is.
         (["draw", DIGITS, "--exclude", "nulls='mean' s=3", "-o", "n.json"],
          "column \"nulls='mean' s=3\" is not"),
@@ -767,6 +860,7 @@ def test_a_folder_s_name_is_no_column(run_cli, tmp_path):
 def test_nothing_replaces_what_it_reads_or_what_is_no_file(run_cli, tmp_path, warehouse, drawn):
     dyadic(3, 2).to_csv(tmp_path / "s.csv", index=False)
     os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "s.sqlite").write_text("no database")
     before = {p.name: p.stat().st_ino for p in tmp_path.iterdir()}
     for arguments, message in (
         (("featurize", "s.csv", "--to", "s.csv"), "is read by this"),
@@ -780,7 +874,39 @@ def test_nothing_replaces_what_it_reads_or_what_is_no_file(run_cli, tmp_path, wa
         assert message in run_cli(*arguments, *force, code=2).stderr, arguments
     run = ("run", "m.json", "--db", "s.csv", "--table", "s", "--into", "f")
     assert "is no DuckDB database" in run_cli(*run, code=2).stderr
+    run = ("run", "m.json", "--db", "s.sqlite", "--table", "s", "--into", "f")
+    assert "'s.sqlite' is no SQLite database" in run_cli(*run, code=2).stderr
     assert {p.name: p.stat().st_ino for p in tmp_path.iterdir()} == before
+
+
+def test_a_map_replaces_nothing_but_a_map(run_cli, tmp_path, warehouse):
+    for name in ("yn1.csv", "yn2.csv", "f.map.json", "thesis.txt"):
+        (tmp_path / name).write_text("a,b\n1,2\n3,4\n")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    draw, featurize = ("draw", "yn1.csv"), ("featurize", "yn1.csv", "--to", "f.csv", "--force")
+    for arguments, message in (
+        (("draw", "w.duckdb", "--table", "t", "-o", "w.duckdb"), "is read by this"),
+        ((*draw, "-o", "yn1.csv"), "is read by this"),
+        (("draw", "yn*.csv", "-o", "yn2.csv"), "is read by this"),
+        ((*draw, "-o", "thesis.txt"), "'thesis.txt' exists already, and is no map"),
+        (("draw", "--columns", "a,b", "-o", "yn1.csv"), "is no map"),
+        (featurize, "'f.map.json' exists already, and is no map"),
+        ((*featurize, "--map-file", "thesis.txt"), "is no map"),
+    ):
+        for more in ((), ("--replace-map",)):
+            assert message in run_cli(*arguments, *more, code=2).stderr, arguments
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "content", ["", '{\n "format": "sqlkrp map",\n "format_vers', '{"format":"sqlkrp map"}']
+)
+def test_a_map_that_is_empty_or_damaged_is_replaced_on_request(run_cli, tmp_path, content):
+    (tmp_path / "m.json").write_text(content)
+    draw = ("draw", "--columns", "a,b", "--components", 3, "-o", "m.json")
+    assert "(--replace-map)" in run_cli(*draw, code=2).stderr
+    run_cli(*draw, "--replace-map")
+    assert sqlkrp.load(tmp_path / "m.json").n_components == 3
 
 
 def test_a_view_that_would_read_itself_is_not_created(run_cli, warehouse, drawn):
@@ -822,6 +948,18 @@ def test_what_the_terminal_cannot_show_is_said(run_cli, run_installed, tmp_path)
     assert "PYTHONIOENCODING" in done.stderr
 
 
+@pytest.mark.parametrize("module", ["numpy", "sqlglot"])
+def test_an_interrupt_while_the_program_is_imported_is_one_line(tmp_path, module):
+    (tmp_path / f"{module}.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n")
+    path = os.pathsep.join([str(tmp_path), str(Path(sqlkrp.__file__).parents[1])])
+    done = subprocess.run(
+        [sys.executable, "-m", "sqlkrp", "maps"],
+        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path},
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("", "sqlkrp: interrupted\n")
+    assert done.returncode in (130, -signal.SIGINT)
+
+
 def test_a_full_disk_is_one_line(tmp_path, drawn):
     command = f"{sys.executable} -m sqlkrp sql {drawn} --table t > /dev/full"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=tmp_path)
@@ -841,7 +979,8 @@ def test_no_message_repeats_a_password(run_cli, drawn, target):
 
 def test_odd_arguments_are_refused_in_one_line(run_cli, warehouse, drawn, tmp_path):
     for arguments, message in (
-        (["draw", "-o", "n.json"], "no source is given"),
+        (["draw", "-o", "n.json"], "a data file, a database and --table NAME, or columns (--co"),
+        (["export", "m.json", "--to", "f.csv"], "(--db DB --table NAME) or a data file (--file"),
         (["draw", "--columns", 'a\nb"', "-o", "n.json"], "name columns"),
         (["draw", "--columns", "a", "--table", "t", "-o", "n.json"], "in place of it"),
         (["draw", "t.csv", "--columns", "a", "-o", "n.json"], "give one"),

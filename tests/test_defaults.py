@@ -341,6 +341,9 @@ def make(url, statement):
         ({"shop_id": [1, 1, 2], "Cust Id": [1, 2, 2]}, "columns 'shop_id', 'Cust Id' look like"),
         ({"number": range(100, 240)}, "column 'number' looks like a key"),
         ({"five": [5, 5, 5]}, "column 'five' is constant"),
+        ({"none": [np.nan] * 3}, "column 'none' holds no value, which tells a model nothing"),
+        ({"n": [np.inf, np.nan, np.nan], "m": [np.nan] * 3}, "columns 'n', 'm' hold no value"),
+        ({"two": [2, np.inf, np.nan]}, "column 'two' holds one finite value, and missing ones"),
     ],
 )
 def test_columns_that_tell_nothing_are_named(connection, columns, warned):
@@ -353,7 +356,7 @@ def test_columns_that_tell_nothing_are_named(connection, columns, warned):
         assert len(caught) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error", FitWarning)
-        if "five" not in columns:  # what is named is wanted
+        if not {"five", "none", "n", "two"} & {*columns}:  # what is named is wanted
             sqlkrp.KRP(2, 3, random_state=0).fit(frame, include=list(frame))
 
 
@@ -364,9 +367,10 @@ def test_whole_numbers_that_repeat_are_no_key():
         sqlkrp.KRP(2, 3, random_state=0).fit(frame)
 
 
-def test_one_row_is_said_to_be_constant():
-    with pytest.warns(FitWarning, match="every column is constant here"):
-        sqlkrp.KRP(2, 3, scaling="standard", random_state=0).fit(dyadic(1, 4))
+def test_rows_that_are_all_alike_are_said_to_be():
+    for frame in (dyadic(1, 4), pd.DataFrame({"a": [2, np.inf, np.nan]})):
+        with pytest.warns(FitWarning, match="no column holds more than one finite value here"):
+            sqlkrp.KRP(2, 3, scaling="standard", random_state=0).fit(frame)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import _thread
 import contextlib
+import gzip
 import io
 import threading
 from pathlib import Path
@@ -110,6 +111,43 @@ def test_files_are_sources_too(krp, tmp_path, connection):
             db.relation(krp, tmp_path / "none.csv")
         with pytest.raises(ParameterError, match="no kind of file known"):
             db.relation(krp, tmp_path / "x.xlsx")
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t*.csv"])
+def test_dates_and_times_of_a_csv_stay_as_they_stand(tmp_path, name):
+    rows = ["02/08/2024,0:00,2024-1-2T3:04,1", "31/12/2024,9:30,2024-1-2 3:05,2"]
+    text = "\n".join(["day,hour,moment,a", *rows, ""])
+    opened = gzip.open if name.endswith("gz") else open
+    with opened(tmp_path / name.replace("*", "1"), "wt") as file:
+        file.write(text)
+    with sqlkrp.connect() as db:
+        source = db.source(tmp_path / name)
+        krp = sqlkrp.KRP(1, 2, random_state=0).fit(source)
+        assert krp.left_out_ == dict.fromkeys(["day", "hour", "moment"], "VARCHAR")
+        db.export(krp, source, tmp_path / "f.csv", keep=["day", "hour", "moment", "a"])
+    lines = (tmp_path / "f.csv").read_text().splitlines()
+    assert [",".join(line.split(",")[:4]) for line in lines] == text.splitlines()
+
+
+def test_a_file_that_is_named_as_a_table_is_told_from_one(connection, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    db = sqlkrp.connect(connection)
+    krp = sqlkrp.KRP(1, 2, random_state=0).fit(["c0", "c1"])
+    for name in ("x.csv", "./x.csv", "my file.csv"):
+        dyadic(5, 2).to_csv(name, index=False)
+        with pytest.raises(ParameterError, match=r"give pathlib\.Path\('.*x?.csv'\)"):
+            db.source(name)
+        with pytest.raises(ParameterError, match="is a file, and no table"):
+            db.create(krp, name, "f")
+        assert db.create(krp, Path(name), "f", replace=True).rows == 5
+    connection.execute("CREATE SCHEMA x; CREATE TABLE x.csv AS SELECT 1 AS only_here")
+    assert list(db.source("x.csv").kinds) == ["only_here"]
+
+
+def test_transform_says_where_a_table_of_a_database_is_computed(db, krp):
+    for source in (db.source("t"), db.connection.table("t"), Path("t.csv")):
+        with pytest.raises(ParameterError, match=r"computes in NumPy and was given a .*: give a"):
+            krp.transform(source)
 
 
 def test_an_interrupt_ends_the_statement_at_once(db, krp, connection):

@@ -29,7 +29,7 @@ PACKAGE = ROOT / "sqlkrp"
 # A room may import the rooms before it, never one after it.
 ORDER = [
     "errors", "version", "display", "spelling", "files", "pools", "stages", "sql", "mapfile",
-    "maps", "verification", "engines", "report", "keeping", "options", "argument_groups",
+    "maps", "verification", "engines", "public", "report", "keeping", "options", "argument_groups",
     "arguments", "cli", "__main__",
 ]  # fmt: skip
 # When it is called, a map takes a DuckDB relation, and has DuckDB write its side tables to files.
@@ -81,6 +81,18 @@ def test_importing_sqlkrp_loads_no_driver():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_public_names_are_imported_when_they_are_asked_for():
+    code = (
+        "import signal, sys, sqlkrp; before = signal.getsignal(signal.SIGINT);"
+        "print('numpy' in sys.modules, hasattr(sqlkrp, 'no_such_name'));"
+        "names = dir(sqlkrp); from sqlkrp import *;"
+        "print(KRP is sqlkrp.KRP, {*sqlkrp.__all__} == {*names} <= {*globals()});"
+        "print(signal.getsignal(signal.SIGINT) is before)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False", "True", "True", "True"]
 
 
 @pytest.mark.parametrize(

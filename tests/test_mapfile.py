@@ -12,7 +12,7 @@ import pytest
 from support import dyadic, paper_krp
 
 import sqlkrp
-from sqlkrp.errors import MapFileError, TargetExistsError
+from sqlkrp.errors import MapFileError, ParameterError, TargetExistsError
 from sqlkrp.files import write_whole
 from sqlkrp.mapfile import glance, same_map
 from sqlkrp.sql.tables import STEPS
@@ -189,6 +189,30 @@ def test_truncated_maps_are_refused(saved, kept):
     saved[1].write_text(text[: kept if isinstance(kept, int) else int(len(text) * kept)])
     with pytest.raises(MapFileError, match="truncated"):
         sqlkrp.load(saved[1])
+
+
+def test_side_tables_are_not_written_to_the_folder_itself(saved, tmp_path, monkeypatch):
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    for folder in ("", "."):
+        with pytest.raises(ParameterError, match="give the name of a folder"):
+            saved[0].save_tables(folder)
+
+
+def test_save_replaces_a_map_and_no_other_file(saved, tmp_path):
+    krp, path = saved
+    text = path.read_text()
+    for old in (text, text[:100], text.replace("3", "1"), json.dumps(json.loads(text)), ""):
+        path.write_text(old)
+        krp.save(path)
+        assert path.read_text() == text
+    other = tmp_path / "warehouse.duckdb"
+    for content in (b"\x00" * 8 + b"DUCK", b"a,b\n1,2\n", b'{"format": "geo"}', b"[]", b"\xff"):
+        other.write_bytes(content)
+        with pytest.raises(TargetExistsError, match="is no map") as error:
+            krp.save(other)
+        assert "\n" not in str(error.value)
+        assert other.read_bytes() == content
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"[]", b"null", b"[" * 100_000])

@@ -14,7 +14,14 @@ from sqlkrp.engines.database import Database
 from sqlkrp.errors import ParameterError, UnknownParameterError
 from sqlkrp.spelling import near_matches
 
-__all__ = ["Database", "connect", "is_database", "is_there", "require_there"]
+__all__ = [
+    "Database",
+    "connect",
+    "is_database",
+    "is_there",
+    "require_no_other_url",
+    "require_there",
+]
 
 
 @dataclass(frozen=True)
@@ -82,7 +89,8 @@ def connect(
 
     ``target`` is the path of a DuckDB or SQLite file, a URL ``postgresql://...``, ``spark://...``,
     ``sc://...`` or ``local[2]``, None for an empty DuckDB database in memory, or an open connection
-    of one of these (duckdb, sqlite3, psycopg, a SparkSession). A path that is not there is an error, or with ``create=True`` a new database.
+    of one of these (duckdb, sqlite3, psycopg, a SparkSession). A path that is not there is an
+    error, or with ``create=True`` a new database.
     Nothing is created in it until :meth:`Database.create` is called. ``settings`` are the engine's
     own: DuckDB has ``memory_limit`` and ``threads``. (Two things are not put back: a sqlite3
     connection's progress handler, and what a DuckDB connection had pending.)
@@ -172,8 +180,7 @@ def is_there(target: str) -> bool:
 
 def without_password(target: str) -> str:
     """A target for a message: what may hold a password is left out."""
-    hidden = re.sub(r"(://)[^/]*@", r"\1...@", target)
-    return re.sub(r"(password\s*=\s*).*", r"\1...", hidden, flags=re.IGNORECASE)
+    return re.sub(r"(password\s*=\s*).*", r"\1...", target, flags=re.IGNORECASE)
 
 
 def _is_url(target: str) -> bool:
@@ -192,13 +199,20 @@ def _engine_of(target: str | os.PathLike[str] | None) -> _Engine:
     if not beginning and re.match(r"\s*(host|hostaddr|port|dbname|user|service)\s*=", name):
         (scheme, *_), *_ = (engine.schemes for engine in _ENGINES if engine.schemes)
         raise ParameterError(f"connect to a server by a URL: {scheme}user@host/dbname")
-    if "://" in name:
+    require_no_other_url(name)
+    # Where no engine knows a file by its content, its name says whose it is meant to be.
+    named = (one for one in _ENGINES if name.lower().endswith(one.suffixes))
+    return next(named, _ENGINES[0])
+
+
+def require_no_other_url(target: str) -> None:
+    """Raise ParameterError if this is a URL of what nothing here reads."""
+    if "://" in target and not _is_url(target) and not os.path.exists(target):
         schemes = ", ".join(scheme for engine in _ENGINES for scheme in engine.schemes)
         raise ParameterError(
-            f"no engine here is reached by {name.partition('://')[0]}://: use {schemes} or a file"
+            f"no engine here is reached by {target.partition('://')[0]}://, and no file is read "
+            f"from a URL: use {schemes} or a file of this machine"
         )
-    fresh = (one for one in _ENGINES if not beginning and name.lower().endswith(one.suffixes))
-    return next(fresh, _ENGINES[0])
 
 
 def _beginning(name: str) -> bytes:

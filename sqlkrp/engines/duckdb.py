@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -30,8 +30,8 @@ from sqlkrp.engines.session import (
 )
 from sqlkrp.engines.statistics import statistics_of, values_of
 from sqlkrp.errors import ColumnError, EngineError, ParameterError
-from sqlkrp.files import own_number, remove_dead, reserve, write_whole
-from sqlkrp.maps.source import BOOLEAN, FLOAT32, NUMBER, Statistics
+from sqlkrp.files import own_number, remove_dead, require_no_folder, reserve, write_whole
+from sqlkrp.maps.source import BOOLEAN, FLOAT32, NUMBER, NUMERIC, Statistics
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.sql.names import TableName, quote, quote_table, table_name, text
 from sqlkrp.sql.side_tables import Table, create_side_table
@@ -64,8 +64,6 @@ _CSV_MARKS = {
     "NewLineDelimiter": "new_line",
     "Comment": "comment",
 }
-_CSV_FORMATS = {"DateFormat": "dateformat", "TimestampFormat": "timestampformat"}
-
 
 # Seconds in which an interrupt is to be heard.
 _PATIENCE = 30.0
@@ -138,13 +136,40 @@ class DuckDB(Session):
 
     def look(self, table: TableOrFile, name: str) -> tuple[str, dict[str, str]]:
         if not isinstance(table, Path):
+            self._require_no_file(table)
             return super().look(table, name)
+        require_no_folder(table)
         reader, path, options = _reader(table)
         if reader == "read_csv" and table.exists():
+            if table.is_file() and not table.stat().st_size:
+                raise ColumnError(f"{str(table)!r} is empty: give a file with names and rows")
             with contextlib.suppress(EngineError):  # reading it tells what is wrong with it
                 return self._sniffed(path, name)
         relation = _fenced(f"{reader}({path}, {options})")
-        return relation, self.describe(relation, name)
+        types = self.describe(relation, name)
+        if reader == "read_csv" and (texts := self._texts(types)):
+            relation = _fenced(f"read_csv({path}, {options}, types = {_struct(texts)})")
+            types |= texts
+        return relation, types
+
+    def _require_no_file(self, table: TableName) -> None:
+        """Raise ParameterError if this names a file: DuckDB would guess its types from a sample."""
+        if not isinstance(table, str) or "." not in table or not os.path.isfile(table):
+            return
+        with contextlib.suppress(ParameterError):  # a name that no table could have
+            if self.find(table):
+                return
+        raise ParameterError(
+            f"{table!r} is a file, and no table: give pathlib.Path({table!r}), on the command line "
+            "SOURCE or --file"
+        )
+
+    def _texts(self, types: Mapping[str, str]) -> dict[str, str]:
+        """The columns of a CSV that can be no features, as texts.
+
+        DuckDB guesses of a date which number is the month, and writes times in its own way.
+        """
+        return {name: "VARCHAR" for name, one in types.items() if self.kind(one) not in NUMERIC}
 
     def _sniffed(self, path: str, name: str) -> tuple[str, dict[str, str]]:
         """A CSV file with its types and marks, which are looked for in all of it, once.
@@ -155,16 +180,14 @@ class DuckDB(Session):
         (row,) = self.rows(look, f"a look at {name}")
         found = dict(zip((one[0] for one in self.connection.description), row, strict=True))
         types = {column["name"]: column["type"] for column in found["Columns"]}
+        types |= self._texts(types)
         options = {
-            "columns": "{" + ", ".join(f"{_text(k)}: {_text(v)}" for k, v in types.items()) + "}",
+            "columns": _struct(types),
             "header": str(found["HasHeader"]),
             "skip": str(int(found["SkipRows"])),
         }
         for column, option in _CSV_MARKS.items():
             options[option] = _text("" if found[column] == _NONE else found[column])
-        for column, option in _CSV_FORMATS.items():
-            if found[column] is not None:
-                options[option] = _text(found[column])
         listed = ", ".join(f"{option} = {value}" for option, value in options.items())
         return _fenced(f"read_csv({path}, auto_detect = false, {_NO_HIVE}, {listed})"), types
 
@@ -504,6 +527,10 @@ def _fenced(call: str) -> str:
     # Behind the fence, as DuckDB else moves our casts into the CSV reader, which then reads 2.5 or
     # 'true' as another type than it said the column has.
     return f"(SELECT * FROM {call} OFFSET 0)"
+
+
+def _struct(texts: Mapping[str, str]) -> str:
+    return "{" + ", ".join(f"{_text(name)}: {_text(one)}" for name, one in texts.items()) + "}"
 
 
 def _text(value: str) -> str:

@@ -1,7 +1,7 @@
 """Spark: a session in, DataFrames and tables out; Spark does the work, and nothing is collected.
 
-Only what every session has is used: SQL, DataFrames and temporary views, so that a classic session,
-one of Spark Connect and one of Databricks are alike. There are no transactions: a statement stops by
+Only what every session has is used, SQL, DataFrames and temporary views: so a classic session, one
+of Spark Connect and one of Databricks are alike. There are no transactions: a statement stops by
 itself at a missing value, and a table appears when its job has ended.
 """
 
@@ -58,7 +58,7 @@ class Spark(Session):
     def open(cls, url: str, *, read_only: bool = False) -> Spark:
         """Open a session: ``local[2]``, ``spark://...``, or ``sc://...`` for Spark Connect.
 
-        ``read_only`` changes nothing: Spark has no such sessions, and what only reads writes nothing.
+        ``read_only`` changes nothing, as Spark has no such sessions.
         """
         builder = SparkSession.builder.appName("sqlkrp")
         builder = builder.remote(url) if url.startswith("sc://") else builder.master(url)
@@ -136,7 +136,8 @@ class Spark(Session):
         return [tuple(row) for row in found]
 
     def columns(self, sql: str, names: Sequence[str], what: str) -> NDArray[Any]:
-        rows = self.rows(sql, what)
+        chosen = [quote(name, self.dialect) for name in names]
+        rows = self._run(lambda: self._sql(sql).select(*chosen).collect(), what)
         return np.array(rows, dtype="float64").reshape(-1, len(names))
 
     def lazily(self, sql: str) -> Any:

@@ -59,6 +59,8 @@ class SQLite(Session):
             )
             connection.execute("SELECT 1 FROM sqlite_master").fetchall()
         except sqlite3.Error as bad:
+            if "not a database" in str(bad):
+                raise EngineError(f"{os.fspath(path)!r} is no SQLite database: give one") from bad
             raise EngineError(f"cannot open {os.fspath(path)}: {bad}") from bad
         return cls(connection, owned=True)
 

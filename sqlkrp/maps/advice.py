@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sqlkrp.errors import FitWarning
 from sqlkrp.maps.source import Source, Statistics
@@ -25,7 +26,7 @@ _SHOWN = 5
 def warn_of_columns(
     source: Source, columns: Sequence[str], moments: Statistics | None, *, chosen: bool
 ) -> None:
-    """Warn of columns that seem to name rows, unless they were chosen, and of constant ones."""
+    """Warn of columns that seem to name rows, unless they were chosen, and that do not vary."""
     if not chosen and (keys := _likely_keys(source, columns, moments)):
         _warn(
             f"{listed(keys)} {_verb(keys, 'looks', 'look')} like a key, which tells a model "
@@ -36,16 +37,19 @@ def warn_of_columns(
     if not moments.count.any():
         _warn("no column holds a value here, so nothing is known of them: give rows")
         return
-    constant = [name for name, varies in zip(columns, moments.varies, strict=True) if not varies]
-    if len(constant) == len(columns):
+    if not moments.varies.any():
         _warn(
-            "every column is constant here, so the features of all rows are equal: give more rows"
+            "no column holds more than one finite value here, so the features of all rows are "
+            "equal: give more rows"
         )
-    elif constant:
-        _warn(
-            f"{listed(constant)} {_verb(constant, 'is', 'are')} constant, which tells a model "
-            "nothing"
-        )
+        return
+    # Where others hold more values, a column has missing ones beside its own.
+    one, whole = ~moments.varies & (moments.count > 0), moments.count == moments.count.max()
+    _warn_of_some(columns, one & whole, "is", "are", "constant, which tells a model nothing")
+    _warn_of_some(columns, one & ~whole, "holds", "hold", "one finite value, and missing ones")
+    _warn_of_some(
+        columns, moments.count == 0, "holds", "hold", "no value, which tells a model nothing"
+    )
 
 
 def warn_of_features(count: int, monomials: int, columns: int) -> None:
@@ -53,7 +57,7 @@ def warn_of_features(count: int, monomials: int, columns: int) -> None:
     if count > monomials:
         _warn(
             f"{count:,} features of {counted(columns, 'column')}: the kernel has only "
-            f"{monomials:,} monomials, and more features than that add nothing; "
+            f"{counted(monomials, 'monomial')}, and more features than that add nothing; "
             f"n_components={monomials} will do"
         )
 
@@ -83,6 +87,14 @@ def _likely_keys(source: Source, columns: Sequence[str], moments: Statistics | N
         different = [len(np.unique(one)) == len(one) for one in values.T]
         named |= {name for name, all_of_it in zip(candidates, different, strict=True) if all_of_it}
     return [name for name in columns if name in named]
+
+
+def _warn_of_some(
+    columns: Sequence[str], chosen: NDArray[np.bool_], is_: str, are: str, what: str
+) -> None:
+    names = [columns[i] for i in np.flatnonzero(chosen).tolist()]
+    if names:
+        _warn(f"{listed(names)} {_verb(names, is_, are)} {what}")
 
 
 def _warn(message: str) -> None:

@@ -77,7 +77,8 @@ class SeenColumns:
         mean = self.moments.mean
         beyond = (self.moments.min < mean - reach) | (self.moments.max > mean + reach)
         count = int(np.count_nonzero(beyond & ~self.moments.indicates & self.moments.varies))
-        return Taken(_CLIP, f"{count:,} of {self.count:,} columns have values beyond")
+        have = "has" if 1 in (count, self.count) else "have"
+        return Taken(_CLIP, f"{count:,} of {counted(self.count, 'column')} {have} values beyond")
 
     def deviation(self, scaling: str | None) -> NDArray[np.float64] | None:
         return None if self.moments is None else _prepared_deviation(self.moments, scaling)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqlkrp.errors import ColumnError, NotFittedError, ParameterError
-from sqlkrp.maps.advice import warn_of_columns, warn_of_features
+from sqlkrp.maps.advice import counted, warn_of_columns, warn_of_features
 from sqlkrp.maps.allowed import OneOf
 from sqlkrp.maps.automatic import Seen, SeenColumns, Taken, gamma_of
 from sqlkrp.maps.columns import choose_columns, label_columns, match_columns
@@ -250,12 +250,12 @@ class Transformer(Parameters):
             names = list(X.columns) if hasattr(X, "columns") else list(X)
             match_columns(prepare.columns, names)
             return np.column_stack([to_floats(name, X[name]) for name in prepare.columns])
-        if hasattr(X, "columns"):
+        table = None if hasattr(X, "columns") else to_array(X)
+        if table is None or not table.ndim:
             raise ParameterError(
                 f"transform computes in NumPy and was given a {type(X).__name__}: give a DataFrame "
                 "or an array, or compute in the database with db.relation or db.create"
             )
-        table = to_array(X)
         if table.ndim == 1:
             raise ColumnError(
                 f"expected rows and columns, got one dimension, of {len(table)}: "
@@ -263,8 +263,8 @@ class Transformer(Parameters):
             )
         if table.ndim != 2 or table.shape[1] != len(prepare.columns):
             raise ColumnError(
-                f"expected {len(prepare.columns)} columns, got an array of shape {table.shape}: "
-                "give the columns the map was fitted to, in that order"
+                f"expected {counted(len(prepare.columns), 'column')}, got an array of shape "
+                f"{table.shape}: give the columns the map was fitted to, in that order"
             )
         return to_floats("an array", table)
 

@@ -19,6 +19,11 @@ __all__ = [
     "near_matches",
 ]
 
+# Columns that a message names with their types.
+_SHOWN_COLUMNS = 10
+# The head of a file that was not taken apart may be one name.
+_SHOWN_LETTERS = 60
+
 
 def match_columns(wanted: Iterable[str], present: Iterable[str], where: str = "the data") -> None:
     """Raise ColumnError, with near matches, unless every wanted column is present."""
@@ -92,7 +97,8 @@ def choose_columns(
     if not columns:
         raise ColumnError(
             "no numeric column is left to project: there must be at least one column of a numeric "
-            "or boolean type that is neither excluded nor kept"
+            "or boolean type that is neither excluded nor kept, and there "
+            + _told(source, exclude, keep)
         )
     unwritten = [name for name in columns if not is_unicode(name)]
     if unwritten:
@@ -105,6 +111,19 @@ def choose_columns(
         for name, kind in kinds.items()
         if name not in chosen and (name not in usable or include is None)
     }
+
+
+def _told(source: Source, exclude: Sequence[str], keep: Sequence[str]) -> str:
+    """The first of the columns, and why each is none to project, for the end of a message."""
+    told = []
+    for name, kind in [*source.kinds.items()][:_SHOWN_COLUMNS]:
+        ours = {"excluded": exclude, "kept": keep}
+        why = next((one for one, names in ours.items() if name in names), None)
+        shown = name if len(name) <= _SHOWN_LETTERS else f"{name[:_SHOWN_LETTERS]}..."
+        told.append(f"{shown!r} ({why or _why_left_out(name, kind, source)})")
+    more = len(source.kinds) - len(told)
+    verb = "is" if len(source.kinds) == 1 else "are"
+    return f"{verb} {', '.join(told) or 'none'}" + (f" and {more:,} more" if more else "")
 
 
 def _why_left_out(name: str, kind: str, source: Source) -> str:

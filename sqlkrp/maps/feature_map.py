@@ -16,7 +16,7 @@ import numpy as np
 from sqlkrp.display import html_table
 from sqlkrp.errors import ParameterError
 from sqlkrp.files import csv_text, write_folder, write_whole
-from sqlkrp.mapfile import Content, digest, dumps
+from sqlkrp.mapfile import Content, digest, dumps, require_map_or_empty
 from sqlkrp.maps.allowed import Whole
 from sqlkrp.maps.automatic import Taken
 from sqlkrp.maps.base import Transformer
@@ -108,8 +108,8 @@ class FeatureMap(Transformer):
         """The map of some of the features only, such as those that a trained model weighs.
 
         They keep their names and values; columns and hyperplanes that they do not need are left
-        out (so the bare projection numbers its hyperplanes anew). It is a map of its own, with its
-        own digest.
+        out (so the bare projection numbers its hyperplanes anew). Their order is that of the map,
+        and a number that is given twice counts once. It is a map of its own, with its own digest.
 
         >>> from sqlkrp.maps import KRP
         >>> krp = KRP(2, 100, random_state=0).fit(["a", "b", "c"])
@@ -206,13 +206,18 @@ class FeatureMap(Transformer):
         self.taken_ = {name: Taken(**taken) for name, taken in content.taken.items()}
 
     def save(self, path: str | os.PathLike[str], *, replace: bool = True) -> None:
-        """Write the map file, whole or not at all; by default in place of one that is there."""
+        """Write the map file, whole or not at all; by default in place of a map that is there.
+
+        A file that is no map is never replaced.
+        """
         with self.saving(path, replace=replace):
             pass
 
     @contextlib.contextmanager
     def saving(self, path: str | os.PathLike[str], *, replace: bool = True) -> Iterator[None]:
         """Write the map file at the end of a block that ends well, with what it makes."""
+        if replace:
+            require_map_or_empty(Path(path))
         with write_whole(Path(path), replace=replace) as part:
             part.write_text(dumps(self.content(), __version__), encoding="utf-8")
             yield

@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY
 import numpy as np
 
 from sqlkrp.errors import ParameterError
+from sqlkrp.maps.advice import counted
 from sqlkrp.maps.krp import BLOCK_SIZE, KRP, POOL
 from sqlkrp.maps.parameters import with_parameters
 from sqlkrp.maps.shared import COMPONENTS, SPARSITY, SingleMap
@@ -87,8 +88,8 @@ class PCA(SingleMap):
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         if self.n_components > inputs.count:
             raise ParameterError(
-                f"n_components={self.n_components} is more than the {inputs.count} columns that "
-                f"there are: use {inputs.count} or fewer"
+                f"n_components={self.n_components} is more than the "
+                f"{counted(inputs.count, 'column')} given: use {inputs.count} or fewer"
             )
         mean, covariance = _moments(inputs)
         _, vectors = np.linalg.eigh(covariance)

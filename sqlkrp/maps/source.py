@@ -95,6 +95,9 @@ def _rounded(numbers: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArra
     return np.where(np.isfinite(rounded), rounded, numbers)
 
 
+_FEWER = "use fewer landmarks (n_components of a Nystroem, n_landmarks of a KGRP)"
+
+
 class Source(Protocol):
     """Anything a map can be fitted to."""
 
@@ -181,7 +184,7 @@ class Inputs:
             if len(drawn) < count + spare:
                 raise ColumnError(
                     f"{count:,} rows without a missing value are to be drawn, and there are "
-                    f"{len(whole_rows):,}: use fewer landmarks, or clean the table"
+                    f"{len(whole_rows):,}: {_FEWER}, or clean the table"
                 )
             spare = 2 * spare + count
 
@@ -301,7 +304,7 @@ def choose_rows(
     """The places of so many of the rows, in order, and of some to spare."""
     if count > n_rows:
         raise ParameterError(
-            f"{count:,} rows are to be drawn, and the table has {n_rows:,}: use fewer landmarks"
+            f"{count:,} rows are to be drawn, and the table has {n_rows:,}: {_FEWER}"
         )
     places: NDArray[np.int64] = np.sort(
         rng.choice(n_rows, min(n_rows, count + spare), replace=False)

@@ -1,0 +1,10 @@
+"""What is public of sqlkrp: ``sqlkrp.NAME`` is each of these names."""
+
+from sqlkrp import errors, maps
+from sqlkrp.engines import Database, connect
+from sqlkrp.errors import SqlkrpError
+from sqlkrp.maps import *  # noqa: F403 - it says what is public
+from sqlkrp.version import __version__
+
+__all__ = ["Database", "SqlkrpError", "__version__", "connect", "errors"]
+__all__ += maps.__all__
