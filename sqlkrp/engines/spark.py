@@ -83,6 +83,11 @@ class Spark(Session):
     def look(self, table: TableOrFile | Any, name: str) -> tuple[str, dict[str, str]]:
         """A table, a folder or file of Parquet, or a DataFrame."""
         if _is_frame(table):
+            if table.isStreaming:
+                raise ParameterError(
+                    "this DataFrame is of Structured Streaming, which has no end to look at: give "
+                    "one of rows, or the SQL to a query of yours (to_sql)"
+                )
             relation = f"sqlkrp_frame_{next(_tags)}"
             self._frames[relation] = table
             return relation, self.describe(relation, "the DataFrame")
@@ -212,6 +217,8 @@ class Spark(Session):
         """A folder of files, as Spark writes them; ``_SUCCESS`` is there when it is whole."""
         target = Path(path)
         kind = _FORMATS.get(target.suffix.lower())
+        # As other writers of CSV double a quote, and Spark would put a backslash before it.
+        options = {"header": True, "escape": '"', "multiLine": True} if kind == "csv" else {}
         if kind is None:
             raise ParameterError(
                 f"Spark writes folders of Parquet or CSV, and {str(path)!r} is no name for one: "
@@ -224,10 +231,10 @@ class Spark(Session):
 
         def write(select: str) -> int:
             writer = self._sql(select).write.mode("overwrite" if replace else "errorifexists")
-            options = {"header": True} if kind == "csv" else {}
-            self._run(lambda: writer.format(kind).options(**options).save(str(path)), "writing")
-            read = self.connection.read.format(kind).options(**options).load(str(path))
-            return int(read.count())
+            self._run(
+                lambda: writer.format(kind).options(**options).save(str(path)), f"writing {path}"
+            )
+            return int(self.connection.read.format(kind).options(**options).load(str(path)).count())
 
         there = target.exists()
         try:

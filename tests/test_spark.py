@@ -1,0 +1,198 @@
+"""Spark as an engine: a session and DataFrames in, DataFrames, tables and folders out."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from support import dyadic, forms_of, paper_krp
+
+import sqlkrp
+from sqlkrp.errors import (
+    ColumnError,
+    EngineError,
+    LimitError,
+    MissingValueError,
+    ParameterError,
+    TargetExistsError,
+)
+
+pytestmark = pytest.mark.slow
+
+FRAME = dyadic(40, 6).assign(id=range(40), name="x")
+COLUMNS = [f"c{i}" for i in range(6)]
+
+
+def as_frame(session, frame):
+    arrow = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+    return session.createDataFrame(arrow)
+
+
+@pytest.fixture
+def spark(spark_session):
+    as_frame(spark_session, FRAME).write.mode("overwrite").saveAsTable("t")
+    yield spark_session
+    for _, name, _ in spark_session.sql("SHOW TABLES").collect():
+        for kind in ("VIEW", "TABLE"):
+            try:
+                spark_session.sql(f"DROP {kind} IF EXISTS `{name}`")
+            except Exception:
+                continue
+
+
+@pytest.fixture
+def db(spark):
+    return sqlkrp.connect(spark)
+
+
+@pytest.fixture
+def krp():
+    return paper_krp(2, 5, n_terms=2, random_state=0).fit(COLUMNS)
+
+
+def rows(made):
+    return np.array(sorted(tuple(row) for row in made.collect()), dtype=float)
+
+
+def names(spark):
+    return sorted(row[1] for row in spark.sql("SHOW TABLES").collect())
+
+
+@pytest.mark.parametrize("form", forms_of("spark"))
+def test_create_makes_a_table_and_nothing_else(spark, db, krp, form):
+    run = db.create(krp, "t", "f", keep=["id"], form=form)
+    assert (run.rows, run.statement.form) == (40, form)
+    assert names(spark) == ["f", "t"]
+    found = rows(spark.table("f"))
+    assert np.allclose(found[:, 1:], krp.transform(FRAME), rtol=1e-12)
+    about = {row[0]: row[1] for row in spark.sql("DESCRIBE TABLE EXTENDED f").collect()}
+    assert about["Comment"] == f"sqlkrp map {krp.digest_}"
+    with pytest.raises(TargetExistsError, match="exists already"):
+        db.create(krp, "t", "F")
+    with pytest.raises(LimitError, match="no transactions: drop the old one first"):
+        db.create(krp, "t", "f", replace=True)
+    assert db.verify(krp, "t", form=form).ok
+
+
+def test_a_dataframe_goes_in_and_a_lazy_one_comes_out(spark, krp):
+    """Also one with names that Spark's own way to put in a DataFrame would read as its marks."""
+    odd = {"c0": "a{b}", "c1": "c`d", "c2": "{}", "c3": "e.f", "c4": "x y", "c5": "select"}
+    frame = FRAME.rename(columns=odd)
+    db = sqlkrp.connect(spark)
+    one = paper_krp(2, 5, n_terms=2, random_state=0)
+    one.fit(db.source(as_frame(spark, frame)), exclude=["id"])
+    made = db.relation(one, as_frame(spark, frame), keep=["id"], output="array")
+    assert made.columns == ["id", "krp"]
+    found = sorted(made.collect())
+    assert np.allclose([row[1] for row in found], one.transform(frame), rtol=1e-12)
+    joined = made.join(spark.table("t"), "id").filter("id < 3")
+    assert joined.count() == 3
+    assert names(spark) == ["t"]
+
+
+def test_the_seed_draws_the_map_that_it_draws_in_duckdb(db, connection):
+    parameters = {"random_state": 3, "scaling": "standard"}
+    one = sqlkrp.KRP(2, 7, **parameters).fit(db.source("t"), exclude=["id"])
+    connection.register("frame", FRAME)
+    connection.execute("CREATE TABLE t AS FROM frame")
+    other = sqlkrp.KRP(2, 7, **parameters).fit(
+        sqlkrp.connect(connection).source("t"), exclude=["id"]
+    )
+    assert one.digest_ == other.digest_
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_export_writes_a_folder_that_is_whole_or_not_there(spark, db, krp, tmp_path, kind):
+    path = tmp_path / f"f.{kind}"
+    run = db.export(krp, "t", path, keep=["id", "name"])
+    assert run.rows == 40
+    assert (path / "_SUCCESS").exists()
+    read = spark.read.option("header", True).format(kind).load(str(path))
+    found = rows(read.drop("name"))
+    found = found[np.argsort(found[:, 0])]
+    assert np.allclose(found[:, 1:], krp.transform(FRAME), rtol=1e-12)
+    with pytest.raises(TargetExistsError):
+        db.export(krp, "t", path)
+    db.export(krp, "t", path, replace=True)
+    spark.sql("CREATE VIEW broken AS SELECT *, IF(id = 7, raise_error('no row'), c0) AS c9 FROM t")
+    other = paper_krp(2, 5, n_terms=2, nulls="zero", random_state=0).fit([*COLUMNS, "c9"])
+    with pytest.raises(EngineError, match=r"writing .*no row") as told:
+        db.export(other, "broken", tmp_path / f"g.{kind}")
+    assert "\n" not in str(told.value)
+    with pytest.raises(EngineError, match=r"creating .*no row"):
+        db.create(other, "broken", "g")
+    assert sorted(one.name for one in tmp_path.iterdir()) == [path.name]
+    assert names(spark) == ["broken", "t"]
+    db.create(krp, "t", "g")  # nothing of the failed one is in the way
+
+
+def test_a_missing_value_is_told_before_anything_is_made(spark, db, krp):
+    holes = FRAME.copy()
+    holes.loc[3, "c1"] = np.nan
+    as_frame(spark, holes).createOrReplaceTempView("holes")
+    with pytest.raises(MissingValueError, match=r"'c1' \(1\)"):
+        db.create(krp, "holes", "f")
+    assert "f" not in names(spark)
+    for form in forms_of("spark"):
+        with pytest.raises(Exception, match="missing value"):
+            db.relation(krp, "holes", form=form).collect()
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+@pytest.mark.parametrize(
+    "kind", ["TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(38,0)",
+             "DECIMAL(18,3)", "BOOLEAN"],
+)  # fmt: skip
+def test_every_number_is_read_without_overflow(spark, db, kind, ansi):
+    top = {"TINYINT": 127, "SMALLINT": 32767, "BOOLEAN": 1}.get(kind, 10**8)
+    columns = ", ".join(f"CAST({{}} AS {kind}) AS c{i}" for i in range(6))
+    values = [[top] * 6, [0] * 6, [1, 0, 1, 0, 1, 1]]
+    made = " UNION ALL ".join(f"SELECT {columns.format(*row)}" for row in values)
+    spark.conf.set("spark.sql.ansi.enabled", ansi)
+    try:
+        spark.sql(made).createOrReplaceTempView("n")
+        one = paper_krp(2, 8, s=1, n_terms=2, random_state=0, dtype="float64").fit(db.source("n"))
+        assert one.n_features_in_ == 6
+        for form in forms_of("spark"):
+            assert db.verify(one, "n", form=form).ok, form
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")
+
+
+def test_rows_are_the_same_however_they_are_parted(spark, db, krp):
+    """Skew, and a thousand parts of which most are empty: each row once, and the same numbers."""
+    skewed = as_frame(spark, FRAME).repartition(1000, "name")
+    spread = as_frame(spark, FRAME).repartition(7)
+    for form in forms_of("spark"):
+        found = [rows(db.relation(krp, one, keep=["id"], form=form)) for one in (skewed, spread)]
+        assert np.array_equal(*found)
+        assert np.allclose(found[0][:, 1:], krp.transform(FRAME), rtol=1e-12)
+
+
+def test_what_is_no_table_here_is_told_in_one_line(spark, db, krp, tmp_path):
+    stream = spark.readStream.format("rate").load()
+    with pytest.raises(ParameterError, match="Structured Streaming"):
+        db.relation(krp, stream)
+    with pytest.raises(ColumnError, match="cannot read nowhere"):
+        db.create(krp, "nowhere", "f")
+    with pytest.raises(ParameterError, match=r"folders of Parquet or CSV.*use \.parquet or \.csv"):
+        db.export(krp, "t", tmp_path / "f.txt")
+    with pytest.raises(ParameterError, match="Spark reads Parquet here"):
+        db.source(tmp_path / "t.csv")
+
+
+def test_files_and_views(spark, db, krp, tmp_path):
+    as_frame(spark, FRAME).write.parquet(str(tmp_path / "big.parquet"))
+    for table in (tmp_path / "big.parquet", f"parquet.`{tmp_path}/big.parquet`"):
+        found = rows(db.relation(krp, table, keep=["id"]))
+        assert np.allclose(found[:, 1:], krp.transform(FRAME), rtol=1e-12)
+    db.create(krp, "t", "v", view=True, keep=["id"])
+    assert np.allclose(rows(spark.table("v"))[:, 1:], krp.transform(FRAME), rtol=1e-12)
+
+
+def test_the_session_is_left_as_it_was(spark, krp):
+    before = sorted(spark.sql("SET").collect())
+    with sqlkrp.connect(spark) as db:
+        db.create(krp, "t", "f", form="tables")
+        db.verify(krp, "t")
+    assert spark.sql("SELECT 1").collect()  # closing what was given does not stop it
+    assert sorted(spark.sql("SET").collect()) == before
+    assert spark.getTags() == set()
