@@ -127,7 +127,12 @@ NOT_RUN = {
     "pip install": "needs the network; .ci/run runs the README's",
     "pytest": "is what runs this; .ci/run runs it from a clean clone",
 }
-every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+#: The page of Spark is run with the slow tests, which have Java.
+every_page = pytest.mark.parametrize(
+    "page",
+    [pytest.param(one, marks=pytest.mark.slow if one.name == "spark.md" else ()) for one in PAGES],
+    ids=lambda page: page.name,
+)
 
 
 def blocks(page, language=r"\w*"):

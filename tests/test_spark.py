@@ -1,5 +1,10 @@
 """Spark as an engine: a session and DataFrames in, DataFrames, tables and folders out."""
 
+import os
+import re
+import subprocess
+import sys
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -196,3 +201,60 @@ def test_the_session_is_left_as_it_was(spark, krp):
     assert spark.sql("SELECT 1").collect()  # closing what was given does not stop it
     assert sorted(spark.sql("SET").collect()) == before
     assert spark.getTags() == set()
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_side_tables_are_loaded_by_their_script(spark, krp, tmp_path, format):
+    krp.save_tables(tmp_path / "side", dialect="spark", format=format)
+    script = (tmp_path / "side" / "load.sql").read_text()
+    before = spark.conf.get("spark.sql.storeAssignmentPolicy")
+    try:
+        for statement in re.sub(r"^--.*$", "", script, flags=re.MULTILINE).split(";\n"):
+            if statement.strip():
+                path = f"path '{tmp_path}/side/"
+                spark.sql(statement.replace("path '", path))
+        made = spark.sql(krp.to_sql("t", dialect="spark", form="tables", keep=["id"]))
+        assert np.allclose(rows(made)[:, 1:], krp.transform(FRAME), rtol=1e-12)
+    finally:
+        spark.conf.set("spark.sql.storeAssignmentPolicy", before)
+
+
+CONNECT = """
+import os, sys, tempfile
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+import sqlkrp
+
+folder = tempfile.mkdtemp()
+spark = (SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
+         .config("spark.sql.warehouse.dir", folder).getOrCreate())
+assert type(spark).__module__.startswith("pyspark.sql.connect")
+X = np.random.default_rng(0).integers(-40, 41, (40, 5)) / 8
+rows = {"id": np.arange(40), **{f"c{i}": X[:, i] for i in range(5)}}
+frame = spark.createDataFrame(pa.table(rows))
+db = sqlkrp.connect(spark)
+krp = sqlkrp.KRP(2, 9, random_state=0, scaling=None, coef0=0, gamma=1.0)
+krp.fit(db.source(frame), exclude=["id"])
+for form in ("wide", "array", "tables"):
+    made = db.relation(krp, frame, keep=["id"], form=form)
+    found = np.array(sorted(map(tuple, made.collect())))[:, 1:]
+    assert np.allclose(found, krp.transform(X), rtol=1e-12), form
+frame.write.saveAsTable("t")
+assert db.create(krp, "t", "f", keep=["id"]).rows == 40
+assert db.verify(krp, "t").ok and db.verify(krp, "t", form="tables").ok
+assert db.export(krp, "t", folder + "/o.parquet").rows == 40
+assert os.path.exists(folder + "/o.parquet/_SUCCESS")
+print("equal")
+spark.stop()
+"""
+
+
+def test_spark_connect_is_a_session_as_any(tmp_path):
+    """In a process of its own, as one process has either a classic session or one of Connect."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", CONNECT],
+        capture_output=True, text=True, cwd=tmp_path, timeout=300,
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
+    )  # fmt: skip
+    assert done.stdout.splitlines()[-1:] == ["equal"], done.stderr[-3000:]

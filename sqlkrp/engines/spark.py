@@ -25,7 +25,7 @@ try:
 except ImportError as _missing:
     raise ImportError(str(_missing), name="pyspark") from _missing
 
-from sqlkrp.engines.session import Capabilities, Found, Session, TableOrFile, Target
+from sqlkrp.engines.session import Capabilities, Found, Session, Target
 from sqlkrp.errors import ColumnError, EngineError, ParameterError, TargetExistsError
 from sqlkrp.maps.source import BOOLEAN, FLOAT32, NUMBER
 from sqlkrp.sql.dialects import DIALECTS
@@ -60,13 +60,15 @@ class Spark(Session):
 
         ``read_only`` changes nothing, as Spark has no such sessions.
         """
+        there = SparkSession.getActiveSession()
         builder = SparkSession.builder.appName("sqlkrp")
         builder = builder.remote(url) if url.startswith("sc://") else builder.master(url)
         try:
             session = builder.config("spark.ui.enabled", "false").getOrCreate()
         except Exception as bad:  # Java's own errors, which have no common type in Python
             raise EngineError(f"cannot open {url}: {_in_short(bad)}") from bad
-        return cls(session, session.stop)
+        # A process has one session: what was there before is not ours to stop.
+        return cls(session, session.stop if there is None else None)
 
     @staticmethod
     def is_connection(target: Any) -> bool:
@@ -80,7 +82,7 @@ class Spark(Session):
 
     # --- looking --------------------------------------------------------------------------------
 
-    def look(self, table: TableOrFile | Any, name: str) -> tuple[str, dict[str, str]]:
+    def look(self, table: Any, name: str) -> tuple[str, dict[str, str]]:
         """A table, a folder or file of Parquet, or a DataFrame."""
         if _is_frame(table):
             if table.isStreaming:
@@ -97,7 +99,7 @@ class Spark(Session):
                     f"from files Spark reads Parquet here, and {str(table)!r} is no name for that: "
                     "give a .parquet file or a folder, or a DataFrame"
                 )
-            table = ("parquet", str(table))
+            table = ("parquet", _of_python(table))
         return super().look(table, name)
 
     def describe(self, relation: str, name: str) -> dict[str, str]:
@@ -215,7 +217,7 @@ class Spark(Session):
     @contextlib.contextmanager
     def destination(self, path: str | Path, *, replace: bool) -> Iterator[Callable[[str], int]]:
         """A folder of files, as Spark writes them; ``_SUCCESS`` is there when it is whole."""
-        target = Path(path)
+        target, place = Path(path), _of_python(path)
         kind = _FORMATS.get(target.suffix.lower())
         # As other writers of CSV double a quote, and Spark would put a backslash before it.
         options = {"header": True, "escape": '"', "multiLine": True} if kind == "csv" else {}
@@ -230,11 +232,9 @@ class Spark(Session):
             )
 
         def write(select: str) -> int:
-            writer = self._sql(select).write.mode("overwrite" if replace else "errorifexists")
-            self._run(
-                lambda: writer.format(kind).options(**options).save(str(path)), f"writing {path}"
-            )
-            return int(self.connection.read.format(kind).options(**options).load(str(path)).count())
+            writer = self._sql(select).write.mode("overwrite" if replace else "error")
+            self._run(lambda: writer.format(kind).options(**options).save(place), f"writing {path}")
+            return int(self.connection.read.format(kind).options(**options).load(place).count())
 
         there = target.exists()
         try:
@@ -248,6 +248,11 @@ class Spark(Session):
 def _is_frame(table: Any) -> bool:
     """Whether this is a DataFrame of Spark, classic or of Connect."""
     return any(base.__module__.startswith("pyspark.sql") for base in type(table).__mro__)
+
+
+def _of_python(path: str | Path) -> str:
+    """A path as this process means it: Java has a working folder of its own."""
+    return str(path) if "://" in str(path) else str(Path(path).absolute())
 
 
 def _plain(array: NDArray[Any]) -> pa.Array:

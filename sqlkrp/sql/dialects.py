@@ -280,6 +280,7 @@ _SPARK = Dialect(
     name="spark",
     bit="GETBIT({value}, {place})",
     sqlglot="spark",
+    executed=ITSELF,
     quote="`",
     name_escapes=_BACKTICK_DOUBLED,
     text_escapes=_BACKSLASH,
@@ -297,7 +298,12 @@ _SPARK = Dialect(
     collect="TRANSFORM(ARRAY_SORT(COLLECT_LIST(STRUCT(feature, value))), entry -> entry.value)",
     loops=LoopFacts(
         first=0,
-        loop="TRANSFORM(SEQUENCE(0, {last}), i -> {body})",
+        # An array that is read in one place only would be made again in each round of the loop:
+        # Spark then takes the two SELECTs for one. And what is never NULL is not looked at for it.
+        loop=(
+            "CASE WHEN SIZE({array}) < 0 THEN {array} "
+            "ELSE TRANSFORM(SEQUENCE(0, {last}), i -> COALESCE({body}, {zero})) END"
+        ),
         total="AGGREGATE(SEQUENCE({start}, {end} - 1), CAST(0 AS {type}), (s, e) -> s + {body})",
         item="GET({array}, {place})",
         numbers="CAST(SPLIT('{items}', ',') AS ARRAY<{type}>)",
@@ -313,7 +319,8 @@ _SPARK = Dialect(
         "keeps what is used more than once, from 3.3 on and unless "
         "spark.sql.optimizer.collapseProjectAlwaysInline: CollapseProject in its source"
     ),
-    limits=Limits(depth=900, nested_selects=64),
+    # From 500 operations on loops were as quick or quicker; 3,700 took 2.9 s, and in loops .9.
+    limits=Limits(depth=900, nested_selects=64, operations=500),
     side_table_types=frozen(
         int8="TINYINT", int32="INT", float32="FLOAT", float64="DOUBLE", object="STRING"
     ),
@@ -629,7 +636,7 @@ DIALECTS: dict[str, Dialect] = {
         _TSQL,
         _MYSQL,
         _ORACLE,
-        replace(_SPARK, name="databricks", sqlglot="databricks"),
+        replace(_SPARK, name="databricks", sqlglot="databricks", executed="Spark"),
     )
 }
 

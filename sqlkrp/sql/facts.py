@@ -97,7 +97,8 @@ class LoopFacts:
     first: int
     """The place of an array's first item."""
     loop: str
-    """An array of {body} for each whole number i from 0 to {last}, which is one before {end}."""
+    """An array of {body}, which reads an {array}, for each whole number i from 0 to {last}, the one
+    before {end}; {zero} is a number of its type."""
     total: str
     """The sum of {body}, of a {type}, for each whole number e from {start} to before {end}."""
     item: str = "{array}[{place}]"
@@ -254,7 +255,8 @@ class Dialect:
         """How many additions and products a wide statement should have, and how that is known."""
         most = self.limits.operations
         if most is not None:
-            return most, f"the {most:,} that {self.name} plans quickly"
+            where = self.name if self.executed == ITSELF else self.executed
+            return most, f"the {most:,} that {where} plans quickly"
         most = ASSUMED_OPERATIONS
         unknown = f"nobody measured what {self.name} plans quickly"
         return most, f"the {most:,} that are assumed: {unknown}"

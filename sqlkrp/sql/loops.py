@@ -50,6 +50,8 @@ class Loops:
     levels: Levels
     columns: Vector
     body: str = ""
+    read: str = ""
+    """The array that the body reads."""
     count: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -83,9 +85,8 @@ class Loops:
 
     def stored(self) -> str:
         """The values as an array column, which is its name."""
-        array = self._loop(self.body) if self.body else self._array(self._items())
-        self.levels.level({"a": array})
-        return "a"
+        array = self._loop(self.body, self.read) if self.body else self._array(self._items())
+        return self._named("a", array)
 
     def signed(self) -> str:
         """The values as an array column with 0, 1 and each value negated."""
@@ -97,12 +98,17 @@ class Loops:
             # Columns are written once, and already behind the constants: Spark would write an array
             # of nothing but columns again in each round of a loop that reads it.
             both = f"{constants}, {self._array(self._items())}"
-            self.levels.level({"a": self._facts.joined.format(arrays=both)})
-            array, skipped, front = "a", _VALUES, "a"
+            array = front = self._named("a", self._facts.joined.format(arrays=both))
+            skipped = _VALUES
         value = self.read_at(array, f"i + {skipped}" if skipped else "i")
-        arrays = f"{front}, {self._loop(f'-{value}')}"
-        self.levels.level({"z": self._facts.joined.format(arrays=arrays)})
-        return "z"
+        arrays = f"{front}, {self._loop(f'-{value}', array)}"
+        return self._named("z", self._facts.joined.format(arrays=arrays))
+
+    def _named(self, name: str, array: str) -> str:
+        """An array as the column that the next body reads."""
+        self.levels.level({name: array})
+        self.read = name
+        return name
 
     def never_null(self, value: str) -> str:
         """A value as one that the engine knows not to be NULL, where that is of use."""
@@ -115,8 +121,10 @@ class Loops:
         assert self.levels.dialect.array is not None
         return self.levels.dialect.array.format(items=", ".join(items))
 
-    def _loop(self, body: str) -> str:
-        return self._facts.loop.format(body=body, end=self.count, last=self.count - 1)
+    def _loop(self, body: str, array: str) -> str:
+        """An array of the outputs of a body, which reads an array."""
+        zero, last = self.levels.literal(0.0), self.count - 1
+        return self._facts.loop.format(body=body, array=array, zero=zero, end=self.count, last=last)
 
     def places(self, index: Array, sign: Array | None = None, absent: int = _ZERO) -> Array:
         """Where a signed array has inputs (-1: none) with their signs."""
@@ -143,7 +151,7 @@ class Loops:
             )
         return self.read_at(self._facts.numbers.format(items=",".join(written), type=kind), at)
 
-    def read(self, array: str, places: Array, at: str = "i") -> str:
+    def item(self, array: str, places: Array, at: str = "i") -> str:
         """What an array has at the place that belongs to an output."""
         return self._read(array, self.number_of(places + self._facts.first, at))
 
@@ -172,7 +180,7 @@ def _picked(loops: Loops, stage: Linear) -> str:
         (factor,) = np.full(1, stage.factor).astype(loops.dtype).tolist()
         return f"({loops.body}) * {loops.levels.literal(factor)}"
     array = loops.stored()
-    return f"{loops.read(array, stage.input)} * {loops.number_of(stage.value)}"
+    return f"{loops.item(array, stage.input)} * {loops.number_of(stage.value)}"
 
 
 def _sum(loops: Loops, stage: Linear) -> str:
@@ -180,7 +188,7 @@ def _sum(loops: Loops, stage: Linear) -> str:
     array = loops.signed()
     empty = stage.starts[:-1][np.diff(stage.starts) == 0]
     place = loops.places(stage.input, stage.value if stage.is_signed else None)
-    body = loops.read(array, np.insert(place, empty, _ZERO), "e")
+    body = loops.item(array, np.insert(place, empty, _ZERO), "e")
     if not stage.is_signed:
         body = f"{body} * {loops.number_of(np.insert(stage.value, empty, 0.0), 'e')}"
     ends = np.cumsum(np.maximum(np.diff(stage.starts), 1))
@@ -189,7 +197,7 @@ def _sum(loops: Loops, stage: Linear) -> str:
 
 def _butterflies(loops: Loops, stage: Butterflies) -> str:
     array = loops.signed()
-    loops.put(loops.read(array, loops.places(stage.place, stage.sign).ravel()), stage.n_outputs)
+    loops.put(loops.item(array, loops.places(stage.place, stage.sign).ravel()), stage.n_outputs)
     stride = 1
     while stride < stage.outputs_a_row:
         radix = min(2**_LAYERS, stage.outputs_a_row // stride)
@@ -207,11 +215,10 @@ def _layers(loops: Loops, array: str, stride: int, radix: int) -> str:
     ]
     step = stride
     while len(terms) > 1:
-        bit = loops.bits(step)
-        terms = [
-            f"({one} + CASE WHEN {bit} = 0 THEN {other} ELSE -{other} END)"
-            for one, other in zip(terms[::2], terms[1::2], strict=True)
-        ]
+        plus, minus = (loops.levels.literal(sign) for sign in (1.0, -1.0))
+        sign = f"CASE WHEN {loops.bits(step)} = 0 THEN {plus} ELSE {minus} END"
+        pairs = zip(terms[::2], terms[1::2], strict=True)
+        terms = [f"({one} + {other} * {sign})" for one, other in pairs]
         step *= 2
     return terms[0]
 
@@ -223,13 +230,13 @@ def _sum_of_products(loops: Loops, stage: SumOfProducts) -> str:
         first, *others = stage.factors[:, term].T
         factors = [loops.places(first, stage.sign[:, term])]
         factors += [loops.places(other, absent=_ONE) for other in others]
-        terms.append(" * ".join(loops.read(array, place) for place in factors))
+        terms.append(" * ".join(loops.item(array, place) for place in factors))
     return balanced(terms, " + ")
 
 
 def _distances(loops: Loops, stage: Distances) -> str:
     array = loops.stored()
-    apart = f"({loops.read(array, stage.input, 'e')} - {loops.number_of(stage.value, 'e')})"
+    apart = f"({loops.item(array, stage.input, 'e')} - {loops.number_of(stage.value, 'e')})"
     return loops.total(f"{apart} * {apart}", stage.starts[:-1], stage.starts[1:])
 
 
