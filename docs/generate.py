@@ -32,8 +32,10 @@ CLI_HEAD = """
 - **SOURCE** is a `.csv`, `.csv.gz`, `.tsv` or `.parquet` file, a glob of them, or a database with
   `--table`.
 - **DB** is a database: a DuckDB file (`.duckdb`, `.ddb`, `.db`), a SQLite file (`.sqlite`,
-  `.sqlite3`, or any that is one), or `postgresql://...`.
-- **DEST** is `.csv`, `.csv.gz`, `-` for CSV on standard output, or from DuckDB `.parquet`.
+  `.sqlite3`, or any that is one), `postgresql://...`, or a Spark session (`local[2]`,
+  `spark://...`, `sc://...`).
+- **DEST** is `.csv`, `.csv.gz`, `-` for CSV on standard output, or from DuckDB `.parquet`; from
+  Spark a folder of one of these names.
 - **NAME** of a column is one name, matched exactly. An option that may be repeated takes one
   name each time.
 
