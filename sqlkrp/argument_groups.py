@@ -91,7 +91,7 @@ def add_source(one: Parser, **more: Any) -> None:
         metavar="SOURCE",
         type=path,
         help="the data: a .csv, .csv.gz, .tsv or .parquet file (or a glob), or with --table a "
-        "database: a .duckdb or .sqlite file, or postgresql://...",
+        "database: a .duckdb or .sqlite file, postgresql://..., or for Spark local[2], spark://...",
         **more,
     )
     group.add_argument(
@@ -106,7 +106,8 @@ def add_database(one: Parser, *, file: bool = False) -> None:
     group.add_argument(
         "--db",
         metavar="DB",
-        help="the database to read: a DuckDB or SQLite file, or postgresql://...",
+        help="the database to read: a DuckDB or SQLite file, postgresql://..., or for Spark "
+        "local[2], spark://... or sc://...",
     )
     group.add_argument("--table", metavar="NAME", help="the table of DB to read, as SQL writes it")
     if file:

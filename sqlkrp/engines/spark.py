@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import logging
 import re
 import shutil
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -40,6 +42,13 @@ _KINDS = {
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint", "double", "decimal"), NUMBER),
 }
 _FORMATS = {".parquet": "parquet", ".csv": "csv"}
+# Settings of a session that is opened for one command.
+_QUIET: dict[str, Any] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.debug.maxToStringFields": "1000",
+}
 _tags = itertools.count(1)
 
 
@@ -64,9 +73,15 @@ class Spark(Session):
         builder = SparkSession.builder.appName("sqlkrp")
         builder = builder.remote(url) if url.startswith("sc://") else builder.master(url)
         try:
-            session = builder.config("spark.ui.enabled", "false").getOrCreate()
+            with warnings.catch_warnings():
+                # Of pandas 3, which nothing here hands to it.
+                warnings.simplefilter("ignore", FutureWarning)
+                session = builder.config(map=_QUIET).getOrCreate()
         except Exception as bad:  # Java's own errors, which have no common type in Python
             raise EngineError(f"cannot open {url}: {_in_short(bad)}") from bad
+        if there is None:
+            # What fails is told once, as an error of this library's.
+            logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
         # A process has one session: what was there before is not ours to stop.
         return cls(session, session.stop if there is None else None)
 
@@ -260,8 +275,8 @@ def _plain(array: NDArray[Any]) -> pa.Array:
 
 
 def _in_short(bad: Exception) -> str:
-    """An error of Spark's in one line: its message, and not where in Java it was raised."""
-    told = str(bad).split("JVM stacktrace:")[0].split("\n\tat ")[0].strip()
+    """An error of Spark's in one line: what it says first, and not where in Java it was raised."""
+    told = str(bad).strip()
     raised = re.search(r"\[USER_RAISED_EXCEPTION\] (.*?) SQLSTATE", told, re.DOTALL)
-    lines = (raised[1] if raised else told).splitlines()
-    return " ".join(line.strip() for line in lines if line.strip() and "== SQL" not in line)[:500]
+    first = raised[1] if raised else told.partition(" SQLSTATE")[0]
+    return " ".join(first.split("\n\tat ")[0].splitlines()[:1]).strip() or type(bad).__name__
