@@ -288,6 +288,7 @@ _SPARK = Dialect(
     folds="",
     not_in_names=r"\$\{",  # replaced before the statement is parsed
     float_types=frozen(float32="FLOAT", float64="DOUBLE"),
+    literals=frozen(float32="CAST({number} AS {type})", float64="{number}"),
     soft_cast="TRY_CAST({value} AS {type})",
     boolean_cast="CAST({value} AS {type})",
     raise_error="CAST(RAISE_ERROR({message}) AS {type})",
@@ -304,11 +305,19 @@ _SPARK = Dialect(
             "CASE WHEN SIZE({array}) < 0 THEN {array} "
             "ELSE TRANSFORM(SEQUENCE(0, {last}), i -> COALESCE({body}, {zero})) END"
         ),
-        total="AGGREGATE(SEQUENCE({start}, {end} - 1), CAST(0 AS {type}), (s, e) -> s + {body})",
+        # A quotient of floats is a double, and the sum would have another type than it began with.
+        total=(
+            "AGGREGATE(SEQUENCE({start}, {end} - 1), CAST(0 AS {type}), "
+            "(s, e) -> CAST(s + {body} AS {type}))"
+        ),
         item="GET({array}, {place})",
         numbers="CAST(SPLIT('{items}', ',') AS ARRAY<{type}>)",
         joined="CONCAT({arrays})",
-        never_null="COALESCE({value}, 0)",  # else each operation looks for NULLs
+        # Rows that are in the plan itself (of createDataFrame) are computed while it is optimized,
+        # one by one and with the lists read anew for each output. They are not, above a change of
+        # partitions; as many as there are at most stay as they are.
+        innermost="SELECT /*+ COALESCE(1000000) */",
+        never_null="COALESCE({value}, {zero})",  # else each operation looks for NULLs
     ),
     unpivot=Unpivot(
         query="SELECT row_id, STACK({count}, {entries}) AS (feature, value) FROM {source}",

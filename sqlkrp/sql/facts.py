@@ -109,9 +109,11 @@ class LoopFacts:
     """Arrays, from {arrays} with commas, as one."""
     bits: str = "({value} & {mask})"
     """The bits of a whole number that a mask has."""
+    innermost: str = "SELECT"
+    """How the SELECT from the source begins."""
     never_null: str = "{value}"
-    """A value as one that is never NULL, where loops ask for that, or are quicker so. What is NULL
-    is of a row that has no features, so that any number will do."""
+    """A value as one that is never NULL, where loops ask for that, or are quicker so: what is NULL
+    is of a row that has no features, so that a {zero} of its type will do."""
 
 
 #: Where nothing is better: one SELECT an input.

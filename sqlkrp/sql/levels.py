@@ -21,6 +21,8 @@ class Levels:
     """What lies below the SELECT that is being written, and what goes through to it."""
 
     job: Job
+    innermost: str = ""
+    """How the SELECT from the source begins, if not as the others."""
     by_position: bool = False
     """Whether to refer to columns by their places, where the dialect can."""
     complete: bool = False
@@ -110,10 +112,9 @@ class Levels:
             references |= {name: self.dialect.item(array, i) for i, name in enumerate(packed)}
         self.widest = max(self.widest, len(carried) + len(written))
         fence = f"\n{self.dialect.fence}" if self.dialect.fence else ""
+        begin = (not self.levels and self.innermost) or self.dialect.nested_select
         listing = listed([*carried, *written])
-        self.below = (
-            f"(\n{self.dialect.nested_select}\n{listing}\nFROM {self.below}{fence}\n) {self.alias}"
-        )
+        self.below = f"(\n{begin}\n{listing}\nFROM {self.below}{fence}\n) {self.alias}"
         self.levels += 1
         return references
 

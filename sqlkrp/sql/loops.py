@@ -35,7 +35,8 @@ def write_loops(job: Job) -> Written:
     """The SELECT of a program's outputs by loops over arrays."""
     first, *later = job.program.only(every_column=job.stops).stages
     assert isinstance(first, Prepare)
-    levels = Levels(job)
+    assert job.dialect.loops is not None
+    levels = Levels(job, innermost=job.dialect.loops.innermost)
     values, gathered = begun(levels, first)
     loops = Loops(levels, values)
     for stage in later:
@@ -112,7 +113,7 @@ class Loops:
 
     def never_null(self, value: str) -> str:
         """A value as one that the engine knows not to be NULL, where that is of use."""
-        return self._facts.never_null.format(value=value)
+        return self._facts.never_null.format(value=value, zero=self.levels.literal(0.0))
 
     def _items(self) -> list[str]:
         return [self.never_null(value) for value in self.columns]
