@@ -1,5 +1,6 @@
 """What several test files use."""
 
+import contextlib
 import dataclasses
 import functools
 import time
@@ -104,6 +105,13 @@ def flipped_query(krp):
         return dataclasses.replace(original(self, *arguments), program=sent)
 
     return query
+
+
+def bytes_of(path: Path) -> int:
+    """How large a file is; 0 if it is gone, as the trial of a folder is at once."""
+    with contextlib.suppress(FileNotFoundError):
+        return path.stat().st_size
+    return 0
 
 
 def wait_until(condition, process, seconds=60):

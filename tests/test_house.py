@@ -95,8 +95,16 @@ def test_public_names_are_imported_when_they_are_asked_for():
     assert done.stdout.split() == ["False", "False", "True", "True", "True"]
 
 
+#: What imports its driver at once is tested with the slow tests, which have it.
+DRIVERS = {"sqlkrp.engines.spark"}
+
+
 @pytest.mark.parametrize(
-    "module", [m.name for m in pkgutil.walk_packages(sqlkrp.__path__, "sqlkrp.")]
+    "module",
+    [
+        pytest.param(one.name, marks=pytest.mark.slow if one.name in DRIVERS else ())
+        for one in pkgutil.walk_packages(sqlkrp.__path__, "sqlkrp.")
+    ],
 )
 def test_doctests(module):
     if module != "sqlkrp.__main__":

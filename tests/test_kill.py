@@ -8,7 +8,7 @@ import time
 
 import duckdb
 import pytest
-from support import read_table, wait_until
+from support import bytes_of, read_table, wait_until
 
 import sqlkrp
 
@@ -54,7 +54,7 @@ RUN = ("run", MAP, "--db", "w.duckdb", "--table", "t", "--into", "f")
 
 
 def written(folder):
-    return any(path.stat().st_size > 1_000_000 for path in parts(folder))
+    return any(bytes_of(path) > 1_000_000 for path in parts(folder))
 
 
 def test_kill_9_during_an_export(big):
@@ -96,7 +96,7 @@ def tables(folder):
 
 
 def database_bytes(folder):
-    return sum(p.stat().st_size for p in folder.iterdir() if p.name.startswith("w.duckdb"))
+    return sum(bytes_of(p) for p in folder.iterdir() if p.name.startswith("w.duckdb"))
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])

@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from support import dyadic, forms_of, paper_krp
+from support import bytes_of, dyadic, forms_of, paper_krp
 
 import sqlkrp
 from sqlkrp.engines.sqlite import SQLite
@@ -194,7 +194,7 @@ def test_what_is_stopped_half_way_leaves_nothing(path, tmp_path, act, number, st
 
     def begun():
         grown = [p for p in path.parent.iterdir() if p.name.endswith("-journal")]
-        return grown or any(p.stat().st_size > 100_000 for p in parts())
+        return grown or any(bytes_of(p) > 100_000 for p in parts())
 
     def parts():
         return [p for p in tmp_path.iterdir() if ".sqlkrp-" in p.name]
