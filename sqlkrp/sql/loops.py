@@ -1,7 +1,7 @@
 """The array form: a row program as a few SELECTs, each a loop over one array column.
 
 The text has the stages' tables as lists of whole numbers, and one body for all outputs of a stage:
-it is a fifth as long as the wide form's, and there are no columns for an engine to plan.
+it is a quarter to a half of the wide form's, and there are no columns for an engine to plan.
 
 A loop reads an array that begins with 0 and 1 and has each value twice, as it is and negated. So a
 sign, an absent factor and a padded place are each nothing but the place that is read.
@@ -142,15 +142,12 @@ class Loops:
 
     def number_of(self, numbers: Array, at: str = "i") -> str:
         """The number that belongs to an output: a whole one, or one to compute with."""
-        if numbers.dtype.kind == "f":
-            kind = self.levels.dialect.float_types[self.dtype]
-            written = map(repr, numbers.astype(self.dtype).astype("f8").tolist())
-        else:
-            kind, written = (
-                self.levels.dialect.side_table_types["int32"],
-                map(str, numbers.tolist()),
-            )
-        return self.read_at(self._facts.numbers.format(items=",".join(written), type=kind), at)
+        dialect, is_number = self.levels.dialect, numbers.dtype.kind == "f"
+        if is_number:  # as the features' type has it, to be written in full
+            numbers = numbers.astype(self.dtype).astype("f8")
+        kind = dialect.float_types[self.dtype] if is_number else dialect.side_table_types["int32"]
+        items = ",".join(map(repr, numbers.tolist()))
+        return self.read_at(self._facts.numbers.format(items=items, type=kind), at)
 
     def item(self, array: str, places: Array, at: str = "i") -> str:
         """What an array has at the place that belongs to an output."""
