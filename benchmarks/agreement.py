@@ -68,7 +68,11 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--data", type=Path, required=True, help="folder with wine_red.parquet")
-    parser.add_argument("--rows", type=int, help="of wine; default: all")
+    parser.add_argument(
+        "--rows",
+        type=int,
+        help="default: all of wine, and 200; GoogleSQL has memory for some 40",
+    )
     parser.add_argument("--engines", default=ENGINES, help="names, with commas")
     parser.add_argument("--out", type=Path, default=RESULTS / "agreement.md")
     given = parser.parse_args()
@@ -76,12 +80,14 @@ def main() -> None:
     wine = pd.read_parquet(given.data / "wine_red.parquet").drop(columns="label")
     wine = ((wine - wine.mean()) / wine.std()).head(given.rows or len(wine))
     rng = np.random.default_rng(0)
-    dyadic = pd.DataFrame(rng.integers(-64, 65, (200, 11)) / 16, columns=list("abcdefghijk"))
+    few = min(200, given.rows or 200)
+    dyadic = pd.DataFrame(rng.integers(-64, 65, (few, 11)) / 16, columns=list("abcdefghijk"))
     errors: Errors = {}
     same: dict[str, list[bool]] = {}
     for engine in given.engines.split(","):
         compare_engine(engine, {"wine": wine, "dyadic": dyadic}, errors, same)
-    given.out.write_text("\n".join(report(errors, same, given.engines.split(","), len(wine))))
+    rows = f"{len(wine):,} rows of wine and {few} dyadic rows"
+    given.out.write_text("\n".join(report(errors, same, given.engines.split(","), rows)))
     print(f"wrote {given.out}")
 
 
@@ -107,14 +113,14 @@ def compare_engine(
             same.setdefault(name, []).extend(projection(one, data["dyadic"], session, forms))
 
 
-def report(errors: Errors, same: dict[str, list[bool]], engines: list[str], rows: int) -> list[str]:
+def report(errors: Errors, same: dict[str, list[bool]], engines: list[str], rows: str) -> list[str]:
     """The page."""
     worst = max(one for found in errors.values() for one in found if not np.isnan(one))
     ternary = {name: all(found) for name, found in same.items() if found}
     page = [
         "# Agreement with the NumPy twin\n",
         f"`python -m benchmarks.agreement --data DIR`; {versions('psycopg', 'pyspark')}\n",
-        f"{rows:,} rows of wine and 200 dyadic rows, 11 columns each. Each cell has the largest "
+        f"{rows}, 11 columns each. Each cell has the largest "
         "difference of all features and rows, as a share of the largest feature, in the forms "
         "wide, array (where the engine has loops) and tables; 0 is bit for bit, and a dash is a "
         "statement that the engine has no room for. BigQuery's text is run by Google's reference "
