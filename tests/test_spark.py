@@ -33,14 +33,18 @@ def as_frame(session, frame):
 
 @pytest.fixture
 def spark(spark_session):
+    empty(spark_session)  # of what tests of engines left: a view would hide a table
     as_frame(spark_session, FRAME).write.mode("overwrite").saveAsTable("t")
     yield spark_session
-    for _, name, _ in spark_session.sql("SHOW TABLES").collect():
-        for kind in ("VIEW", "TABLE"):
-            try:
-                spark_session.sql(f"DROP {kind} IF EXISTS `{name}`")
-            except Exception:
-                continue
+    empty(spark_session)
+
+
+def empty(session):
+    """Drop every table, and every view, temporary ones too."""
+    for row in session.sql("SHOW VIEWS").collect():
+        session.sql(f"DROP VIEW IF EXISTS `{row[1].replace('`', '``')}`")
+    for row in session.sql("SHOW TABLES").collect():
+        session.sql(f"DROP TABLE IF EXISTS `{row[1].replace('`', '``')}`")
 
 
 @pytest.fixture
