@@ -133,6 +133,25 @@ def test_export_writes_a_folder_that_is_whole_or_not_there(spark, db, krp, tmp_p
     db.create(krp, "t", "g")  # nothing of the failed one is in the way
 
 
+def test_what_another_made_meanwhile_is_left_alone(spark, db, krp, tmp_path, monkeypatch):
+    """Where nothing was when it was looked for, and something is when it is written."""
+    spark.sql("CREATE TABLE f AS SELECT 1 AS precious")
+    monkeypatch.setattr(type(db._session), "find", lambda *_: None)
+    with pytest.raises(EngineError, match="creating f failed"):
+        db.create(krp, "t", "f")
+    assert spark.table("f").collect()[0].precious == 1
+    path = tmp_path / "f.parquet"
+
+    def export_beside_another():
+        with db._session.destination(path, replace=False) as write:
+            spark.sql("SELECT 1 AS precious").write.parquet(str(path))
+            write("SELECT 2 AS other")
+
+    with pytest.raises(EngineError, match="already exists"):
+        export_beside_another()
+    assert spark.read.parquet(str(path)).collect()[0].precious == 1
+
+
 def test_a_missing_value_is_told_before_anything_is_made(spark, db, krp):
     holes = FRAME.copy()
     holes.loc[3, "c1"] = np.nan

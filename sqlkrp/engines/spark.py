@@ -94,6 +94,7 @@ class Spark(Session):
         if self._on_close is not None:
             self._on_close()
             self._on_close = None
+        self._frames.clear()
 
     # --- looking --------------------------------------------------------------------------------
 
@@ -213,12 +214,9 @@ class Spark(Session):
         if view:
             self.execute(f"CREATE VIEW {name} AS {select}", what)
             return None
-        try:
-            self.execute(f"CREATE TABLE {name} USING parquet AS {select}", what)
-        except BaseException:
-            with contextlib.suppress(Exception):
-                self.connection.sql(f"DROP TABLE IF EXISTS {name}")
-            raise
+        # Spark makes the table when its rows are there. What is there after a failure is another's,
+        # who was quicker, and is not ours to drop.
+        self.execute(f"CREATE TABLE {name} USING parquet AS {select}", what)
         ((count,),) = self.rows(f"SELECT COUNT(*) FROM {name}", "counting the rows")
         return int(count)
 
@@ -254,8 +252,9 @@ class Spark(Session):
         there = target.exists()
         try:
             yield write
-        except BaseException:
-            if not there:
+        except BaseException as bad:
+            # What came to be there meanwhile is another's.
+            if not there and "PATH_ALREADY_EXISTS" not in str(bad):
                 shutil.rmtree(target, ignore_errors=True)
             raise
 
