@@ -248,6 +248,7 @@ _CLICKHOUSE = Dialect(
         joined="arrayConcat({arrays})",
         bits="bitAnd({value}, {mask})",
         never_null="ifNull({value}, 0)",  # an array of what may be NULL is not added up
+        message=None,
     ),
     unpivot=Unpivot(
         query=(
@@ -310,14 +311,13 @@ _SPARK = Dialect(
             "AGGREGATE(SEQUENCE({start}, {end} - 1), CAST(0 AS {type}), "
             "(s, e) -> CAST(s + {body} AS {type}))"
         ),
-        item="GET({array}, {place})",
         numbers="CAST(SPLIT('{items}', ',') AS ARRAY<{type}>)",
         joined="CONCAT({arrays})",
         # Rows that are in the plan itself (of createDataFrame) are computed while it is optimized,
         # one by one and with the lists read anew for each output. They are not, above a change of
         # partitions; as many as there are at most stay as they are.
         innermost="SELECT /*+ COALESCE(1000000) */",
-        never_null="COALESCE({value}, {zero})",  # else each operation looks for NULLs
+        never_null="COALESCE({value}, {otherwise})",  # else each operation looks for NULLs
     ),
     unpivot=Unpivot(
         query="SELECT row_id, STACK({count}, {entries}) AS (feature, value) FROM {source}",

@@ -112,8 +112,13 @@ class LoopFacts:
     innermost: str = "SELECT"
     """How the SELECT from the source begins."""
     never_null: str = "{value}"
-    """A value as one that is never NULL, where loops ask for that, or are quicker so: what is NULL
-    is of a row that has no features, so that a {zero} of its type will do."""
+    """A value as one that is never NULL, where loops ask for that, or are quicker so; a number of its
+    type stands {otherwise}."""
+    nan: str = "CAST('NaN' AS {type})"
+    """The number of a {type} that is none."""
+    message: str | None = "CONCAT({beginning}, {name})"
+    """A message for people, of the {beginning} of all and a {name} that an array has. None where
+    only a constant can be one: then columns are looked at before they are in an array."""
 
 
 #: Where nothing is better: one SELECT an input.

@@ -1,32 +1,28 @@
 """The array form: a row program as a few SELECTs, each a loop over one array column.
 
 The text has the stages' tables as lists of whole numbers, and one body for all outputs of a stage:
-it is a quarter to a half of the wide form's, and there are no columns for an engine to plan.
-
-A loop reads an array that begins with 0 and 1 and has each value twice, as it is and negated. So a
-sign, an absent factor and a padded place are each nothing but the place that is read.
+it is a fifth to a half of the wide form's, and there are no columns for an engine to plan.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from sqlkrp.sql.arrays import ONE, VALUES, ZERO, Loops
+from sqlkrp.sql.entries import Gathered
 from sqlkrp.sql.job import Job, Written
 from sqlkrp.sql.levels import Levels
-from sqlkrp.sql.names import balanced
+from sqlkrp.sql.names import balanced, firm_cast, soft_cast
 from sqlkrp.sql.vectors import Vector
-from sqlkrp.sql.wide import begun, ended
+from sqlkrp.sql.wide import begun, casts, ended
 from sqlkrp.stages import Array, Prepare, Stage
 from sqlkrp.stages.records import Butterflies, Distances, Elementwise, Linear, SumOfProducts
 
 __all__ = ["BODIES", "write_loops"]
 
-# Places of the array that loops read.
-_ZERO, _ONE, _VALUES = 0, 1, 2
 # Layers of butterflies in one loop: more bodies are longer, and fewer loops are read and written.
 _LAYERS = 3
 
@@ -37,135 +33,119 @@ def write_loops(job: Job) -> Written:
     assert isinstance(first, Prepare)
     assert job.dialect.loops is not None
     levels = Levels(job, innermost=job.dialect.loops.innermost)
-    values, gathered = begun(levels, first)
-    loops = Loops(levels, values)
+    loops, gathered = _begun(levels, first)
     for stage in later:
-        loops.go_through(stage)
+        loops.put(BODIES[type(stage)](loops, stage), stage.n_outputs)
     return ended(levels, gathered, loops.outputs())
 
 
-@dataclass
-class Loops:
-    """The values so far: columns, or a body that gives the value of output number ``i``."""
-
-    levels: Levels
-    columns: Vector
-    body: str = ""
-    read: str = ""
-    """The array that the body reads."""
-    count: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.count = len(self.columns)
-        assert self.levels.dialect.loops is not None
-        self._facts = self.levels.dialect.loops
-
-    @property
-    def dtype(self) -> str:
-        """The NumPy dtype that is computed in."""
-        return self.levels.job.dtype
-
-    def go_through(self, stage: Stage) -> None:
-        """Go on to the outputs of a stage."""
-        self.put(BODIES[type(stage)](self, stage), stage.n_outputs)
-
-    def put(self, body: str, count: int) -> None:
-        """Go on to so many outputs of a body."""
-        self.body, self.count = body, count
-
-    def outputs(self) -> Vector:
-        """The values at the end."""
-        array, levels = self.stored(), self.levels
-        items = [self._read(array, str(place + self._facts.first)) for place in range(self.count)]
-        if levels.complete:
-            array = levels.dialect.array_when.format(test="complete = 1", array=array)
-        there = "complete = 1" if levels.complete else ""
-        return Vector(map(levels.if_complete, items), array=array, there=there)
-
-    # --- arrays -----------------------------------------------------------------------------------
-
-    def stored(self) -> str:
-        """The values as an array column, which is its name."""
-        array = self._loop(self.body, self.read) if self.body else self._array(self._items())
-        return self._named("a", array)
-
-    def signed(self) -> str:
-        """The values as an array column with 0, 1 and each value negated."""
-        constants = self._array([self.levels.literal(number) for number in (0.0, 1.0)])
-        if self.body:
-            array, skipped = self.stored(), 0
-            front = f"{constants}, {array}"
-        else:
-            # Columns are written once, and already behind the constants: Spark would write an array
-            # of nothing but columns again in each round of a loop that reads it.
-            both = f"{constants}, {self._array(self._items())}"
-            array = front = self._named("a", self._facts.joined.format(arrays=both))
-            skipped = _VALUES
-        value = self.read_at(array, f"i + {skipped}" if skipped else "i")
-        arrays = f"{front}, {self._loop(f'-{value}', array)}"
-        return self._named("z", self._facts.joined.format(arrays=arrays))
-
-    def _named(self, name: str, array: str) -> str:
-        """An array as the column that the next body reads."""
-        self.levels.level({name: array})
-        self.read = name
-        return name
-
-    def never_null(self, value: str) -> str:
-        """A value as one that the engine knows not to be NULL, where that is of use."""
-        return self._facts.never_null.format(value=value, zero=self.levels.literal(0.0))
-
-    def _items(self) -> list[str]:
-        return [self.never_null(value) for value in self.columns]
-
-    def _array(self, items: Sequence[str]) -> str:
-        assert self.levels.dialect.array is not None
-        return self.levels.dialect.array.format(items=", ".join(items))
-
-    def _loop(self, body: str, array: str) -> str:
-        """An array of the outputs of a body, which reads an array."""
-        zero, last = self.levels.literal(0.0), self.count - 1
-        return self._facts.loop.format(body=body, array=array, zero=zero, end=self.count, last=last)
-
-    def places(self, index: Array, sign: Array | None = None, absent: int = _ZERO) -> Array:
-        """Where a signed array has inputs (-1: none) with their signs."""
-        found = index.astype("i8") + _VALUES
-        if sign is not None:
-            found = np.where(sign < 0, found + self.count, found)
-        return np.where(index < 0, absent, found)
-
-    def total(self, body: str, starts: Array, ends: Array) -> str:
-        """The sum of a body for each number ``e`` of a part of the whole numbers."""
-        kind = self.levels.dialect.float_types[self.dtype]
-        parts = {"start": self.number_of(starts), "end": self.number_of(ends)}
-        return self._facts.total.format(body=body, type=kind, **parts)
-
-    def number_of(self, numbers: Array, at: str = "i") -> str:
-        """The number that belongs to an output: a whole one, or one to compute with."""
-        dialect, is_number = self.levels.dialect, numbers.dtype.kind == "f"
-        if is_number:  # as the features' type has it, to be written in full
-            numbers = numbers.astype(self.dtype).astype("f8")
-        kind = dialect.float_types[self.dtype] if is_number else dialect.side_table_types["int32"]
-        items = ",".join(map(repr, numbers.tolist()))
-        return self.read_at(self._facts.numbers.format(items=items, type=kind), at)
-
-    def item(self, array: str, places: Array, at: str = "i") -> str:
-        """What an array has at the place that belongs to an output."""
-        return self._read(array, self.number_of(places + self._facts.first, at))
-
-    def read_at(self, array: str, number: str) -> str:
-        """What an array has at a place that is counted from 0."""
-        return self._read(array, f"{number} + {self._facts.first}" if self._facts.first else number)
-
-    def _read(self, array: str, place: str) -> str:
-        return self._facts.item.format(array=array, place=place)
-
-    def bits(self, mask: int) -> str:
-        """The bits of the number of an output that a mask has."""
-        return self._facts.bits.format(value="i", mask=mask)
+def _begun(levels: Levels, prepare: Prepare) -> tuple[Loops, Gathered | None]:
+    """The prepared inputs: by a loop, but where they must be columns until then."""
+    assert levels.dialect.loops is not None
+    if levels.job.long is None and levels.dialect.loops.message is not None:
+        return _prepared(levels, prepare), None
+    values, gathered = begun(levels, prepare)
+    return Loops(levels, values), gathered
 
 
-# --- bodies of stages ---------------------------------------------------------------------------
+# --- the first stage --------------------------------------------------------------------------
+
+
+def _prepared(levels: Levels, stage: Prepare) -> Loops:
+    """Columns as they come in one array, and a loop that does the rest; the constant goes along."""
+    is_looked_at = levels.job.stops or stage.nulls != "error"
+    values = casts(levels, stage, soft_cast if is_looked_at else firm_cast)
+    if stage.constant is not None:
+        values.append(levels.literal(stage.constant))
+    loops = Loops(levels, Vector(values))
+    if is_looked_at:
+        loops.columns = Vector(map(loops.nan_for_null, values))
+    if is_looked_at or _changes(stage):
+        array = loops.behind_constants()
+        value = loops.read_at(array, "i", VALUES)
+        held = _shifted(loops, stage, _treated(loops, stage, value, is_looked_at))
+        loops.put(held, stage.n_outputs)
+        if stage.nulls == "propagate":
+            _mark_complete(loops, stage, loops.read_at(array, "e", VALUES))
+    if stage.unit_length:
+        _go_to_unit_length(loops, stage)
+    return loops
+
+
+def _changes(stage: Prepare) -> bool:
+    """Whether numbers do not stay as they are, but for the length of rows."""
+    return bool(stage.bounds) or bool(np.any(stage.shift)) or bool(np.any(stage.scale != 1))
+
+
+def _treated(loops: Loops, stage: Prepare, value: str, is_looked_at: bool) -> str:
+    """What is read of a value inside its bounds, or where it is missing."""
+    held = _held(loops, stage, value)
+    if not is_looked_at:
+        return held
+    dialect = loops.levels.dialect
+    if stage.fills:
+        otherwise = loops.number_of(_of_all(stage, stage.fill, 0.0))
+    elif stage.nulls == "propagate":
+        otherwise = loops.levels.literal(0.0)  # of a row that has no features
+    else:
+        message = loops.message_of("missing value in column ", _names(stage))
+        otherwise = dialect.error(message, value, dialect.float_types[loops.dtype])
+    return f"CASE WHEN {dialect.finite(value, stage.dtype)} THEN {held} ELSE {otherwise} END"
+
+
+def _names(stage: Prepare) -> list[str]:
+    return [*stage.columns, *([] if stage.constant is None else [""])]
+
+
+def _of_all(stage: Prepare, numbers: Array, of_constant: float) -> Array:
+    """Numbers of the columns, and one for the constant, which is to stay what it is."""
+    return numbers if stage.constant is None else np.append(numbers, of_constant)
+
+
+def _held(loops: Loops, stage: Prepare, value: str) -> str:
+    if not stage.bounds:
+        return value
+    end = float(np.finfo(stage.dtype).max)
+    low, high = stage.bounds
+    least = loops.number_of(_of_all(stage, low, -end))
+    most = loops.number_of(_of_all(stage, high, end))
+    return (
+        f"CASE WHEN {value} < {least} THEN {least} WHEN {value} > {most} THEN {most} "
+        f"ELSE {value} END"
+    )
+
+
+def _shifted(loops: Loops, stage: Prepare, value: str) -> str:
+    if np.any(stage.shift):
+        value = f"({value} - {loops.number_of(_of_all(stage, stage.shift, 0.0))})"
+    if np.any(stage.scale != 1):
+        value = f"{value} * {loops.number_of(_of_all(stage, stage.scale, 1.0))}"
+    return value
+
+
+def _mark_complete(loops: Loops, stage: Prepare, value: str) -> None:
+    """Whether a row has features, as a column that goes along from here on."""
+    missing = f"CASE WHEN {loops.levels.dialect.finite(value, stage.dtype)} THEN 0 ELSE 1 END"
+    count = loops.total_of_first(stage.n_inputs, missing, "float64")
+    loops.stored(complete=f"CASE WHEN {count} = 0 THEN 1 ELSE 0 END")
+    loops.levels.complete = True
+
+
+def _go_to_unit_length(loops: Loops, stage: Prepare) -> None:
+    """Rows divided by their length; the constant is no part of it."""
+    levels, array = loops.levels, loops.stored()
+    # In double precision, as squares leave the range of single precision soon.
+    one = loops.read_at(array, "e")
+    one = one if loops.dtype == "float64" else levels.cast(one, "float64")
+    squares = loops.total_of_first(stage.n_inputs, f"{one} * {one}", "float64")
+    array = loops.stored(length=levels.cast(f"SQRT({squares})"))
+    value = loops.read_at(array, "i")
+    # A row of zeros has no direction: it stays a row of zeros.
+    stays = "length = 0" if stage.constant is None else f"length = 0 OR i = {stage.n_inputs}"
+    loops.put(f"CASE WHEN {stays} THEN {value} ELSE {value} / length END", stage.n_outputs)
+
+
+# --- the others -------------------------------------------------------------------------------
 
 
 def _linear(loops: Loops, stage: Linear) -> str:
@@ -174,7 +154,7 @@ def _linear(loops: Loops, stage: Linear) -> str:
 
 
 def _picked(loops: Loops, stage: Linear) -> str:
-    if stage.factor is not None and loops.body:
+    if stage.factor is not None and loops.body and not loops.array:
         (factor,) = np.full(1, stage.factor).astype(loops.dtype).tolist()
         return f"({loops.body}) * {loops.levels.literal(factor)}"
     array = loops.stored()
@@ -186,7 +166,7 @@ def _sum(loops: Loops, stage: Linear) -> str:
     array = loops.signed()
     empty = stage.starts[:-1][np.diff(stage.starts) == 0]
     place = loops.places(stage.input, stage.value if stage.is_signed else None)
-    body = loops.item(array, np.insert(place, empty, _ZERO), "e")
+    body = loops.item(array, np.insert(place, empty, ZERO), "e")
     if not stage.is_signed:
         body = f"{body} * {loops.number_of(np.insert(stage.value, empty, 0.0), 'e')}"
     ends = np.cumsum(np.maximum(np.diff(stage.starts), 1))
@@ -222,14 +202,29 @@ def _layers(loops: Loops, array: str, stride: int, radix: int) -> str:
 
 
 def _sum_of_products(loops: Loops, stage: SumOfProducts) -> str:
-    array = loops.signed()
-    terms = []
+    write = _ragged_products if stage.is_ragged else _products
+    return balanced(write(loops, stage), " + ")
+
+
+def _products(loops: Loops, stage: SumOfProducts) -> list[str]:
+    """Where every term has all its factors, the values as they are will do, and are no copy."""
+    array, terms = loops.stored(), []
+    for term, signs in enumerate(stage.sign.T):
+        factors = [loops.item(array, places) for places in stage.factors[:, term].T]
+        if np.any(signs < 0):
+            factors.append(loops.number_of(signs.astype("f8")))
+        terms.append(" * ".join(factors))
+    return terms
+
+
+def _ragged_products(loops: Loops, stage: SumOfProducts) -> list[str]:
+    array, terms = loops.signed(), []
     for term in range(stage.factors.shape[1]):
         first, *others = stage.factors[:, term].T
         factors = [loops.places(first, stage.sign[:, term])]
-        factors += [loops.places(other, absent=_ONE) for other in others]
+        factors += [loops.places(other, absent=ONE) for other in others]
         terms.append(" * ".join(loops.item(array, place) for place in factors))
-    return balanced(terms, " + ")
+    return terms
 
 
 def _distances(loops: Loops, stage: Distances) -> str:

@@ -25,7 +25,7 @@ from sqlkrp.sql.vectors import Vector
 from sqlkrp.stages import Prepare, Stage
 from sqlkrp.stages.records import Butterflies, Distances, Elementwise, Linear, SumOfProducts
 
-__all__ = ["WRITERS", "begun", "ended", "write_wide_form"]
+__all__ = ["WRITERS", "begun", "casts", "ended", "write_wide_form"]
 
 # Names are for people, who do not read a statement of more operations column by column.
 _READABLE = 5_000
@@ -76,9 +76,9 @@ def _prepare(levels: Levels, stage: Prepare) -> Vector:
     constant = [] if stage.constant is None else [levels.literal(stage.constant)]
     values: Sequence[str]
     if stage.nulls == "error" and not levels.job.guard:
-        values = _casts(levels, stage, firm_cast)
+        values = casts(levels, stage, firm_cast)
     else:
-        values = levels.named(_casts(levels, stage, soft_cast), "x")
+        values = levels.named(casts(levels, stage, soft_cast), "x")
         values = _treated(levels, stage, values)
         constant = [levels.if_complete(value) for value in constant]
     values = [
@@ -92,7 +92,8 @@ def _prepare(levels: Levels, stage: Prepare) -> Vector:
     return levels.named([*values, *constant], "x")
 
 
-def _casts(levels: Levels, stage: Prepare, cast: Callable[..., str]) -> list[str]:
+def casts(levels: Levels, stage: Prepare, cast: Callable[..., str]) -> list[str]:
+    """The columns of the source as numbers, by one of the casts of names."""
     job = levels.job
     return [
         cast(quote(name, job.dialect), job.dtype, job.dialect, boolean=name in job.booleans)
