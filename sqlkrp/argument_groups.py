@@ -23,6 +23,7 @@ __all__ = [
     "add_dialect",
     "add_drawing",
     "add_engine",
+    "add_how",
     "add_keep",
     "add_long",
     "add_map",
@@ -30,6 +31,7 @@ __all__ = [
     "add_replace_map",
     "add_source",
     "add_sql",
+    "add_storage",
     "add_written",
     "names",
     "path",
@@ -154,6 +156,31 @@ def add_written(one: Parser) -> None:
     group = one.group("output")
     add_option(group, "output", "HOW")
     add_option(group, "stage", "NAME")
+
+
+def add_how(one: Parser) -> None:
+    """What computes."""
+    add_option(one.group("the engine"), "how", "NAME")
+
+
+def add_storage(one: Parser) -> None:
+    """How a result is kept, where an engine leaves a choice."""
+    group = one.group("output")
+    group.add_argument(
+        "--append",
+        action="store_true",
+        help="in Spark: add to the rows that are there (of a table, if the same map made it)",
+    )
+    group.add_argument(
+        "--format", metavar="NAME", help="in Spark: the format of the files, such as orc or delta"
+    )
+    group.add_argument(
+        "--partition-by",
+        type=names,
+        metavar="COLUMNS",
+        default=(),
+        help="in Spark: kept columns that the rows are parted by, such as day or country,day",
+    )
 
 
 def add_option(group: argparse._ArgumentGroup, name: str, metavar: str, **reads: Any) -> None:

@@ -18,12 +18,14 @@ from sqlkrp.argument_groups import (
     add_dialect,
     add_drawing,
     add_engine,
+    add_how,
     add_keep,
     add_long,
     add_map,
     add_replace_map,
     add_source,
     add_sql,
+    add_storage,
     add_written,
     names,
     path,
@@ -153,8 +155,10 @@ def _run(one: Parser) -> None:
     output.add_argument(
         "--replace", action="store_true", help="replace the table or view if it exists"
     )
+    add_storage(one)
     add_keep(one)
     add_written(one)
+    add_how(one)
     add_sql(one)
     add_engine(one)
 
@@ -164,8 +168,10 @@ def _export(one: Parser) -> None:
     add_database(one, file=True)
     add_long(one)
     add_destination(one, "replace DEST if it exists")
+    add_storage(one)
     add_keep(one)
     add_written(one)
+    add_how(one)
     add_sql(one)
     add_engine(one)
 

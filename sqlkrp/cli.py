@@ -301,7 +301,7 @@ def _run(given: argparse.Namespace) -> int:
             _table(given, None),
             given.into,
             view=given.view,
-            replace=given.replace,
+            **_storage(given),
             **_options_there(given),
         )
     what = "a view" if run.rows is None else counted(run.rows, "row")
@@ -325,7 +325,7 @@ def _export(given: argparse.Namespace) -> int:
             fitted,
             _table(given, given.file),
             given.to,
-            replace=given.replace,
+            **_storage(given),
             **_options_there(given),
         )
     form = f"{counted(len(run.statement.columns), 'column')}, {run.statement.form} form"
@@ -450,6 +450,11 @@ def _options(given: argparse.Namespace) -> dict[str, Any]:
     found = {name: getattr(given, name) for name in OPTIONS if hasattr(given, name)}
     label = getattr(given, "label", None)
     return found if label is None else found | {"keep": [*given.keep, label]}
+
+
+def _storage(given: argparse.Namespace) -> dict[str, Any]:
+    """How a result is kept, by the names of the API."""
+    return {name: getattr(given, name) for name in ("replace", "append", "format", "partition_by")}
 
 
 def _options_there(given: argparse.Namespace) -> dict[str, Any]:

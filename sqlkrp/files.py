@@ -31,6 +31,7 @@ __all__ = [
     "reserve",
     "write_folder",
     "write_whole",
+    "writing_elsewhere",
 ]
 
 _count = itertools.count()
@@ -84,12 +85,18 @@ def write_folder(target: Path, own: re.Pattern[str], *, replace: bool) -> Iterat
         _remove(old)
 
 
-def remove_dead(folder: Path, name: re.Pattern[str]) -> None:
-    """Remove what is named so in a folder, if the process that the first group tells is gone."""
+def remove_dead(folder: Path, name: re.Pattern[str]) -> bool:
+    """Remove what is named so in a folder, if the process that the first group tells is gone.
+
+    Whether there was anything.
+    """
+    found = False
     for path in folder.iterdir():
         match = name.fullmatch(path.name)
         if match and path not in _in_use and not _is_running(int(match[1])):
             _remove(path)
+            found = True
+    return found
 
 
 @contextlib.contextmanager
@@ -112,14 +119,46 @@ def own_number() -> str:
 def _part(target: Path) -> Iterator[Path]:
     if not target.parent.is_dir():
         raise ParameterError(f"there is no folder {str(target.parent)!r} to write to: create it")
-    name = target.name
-    if len(name.encode()) > 180:  # a file name has at most 255 bytes
-        name = f"{name[:40]}~{hashlib.sha256(name.encode()).hexdigest()[:12]}"
-    leftover = re.compile(rf"\.{re.escape(name)}\.sqlkrp-(\d+)-\d+\.part(\.old)?")
-    remove_dead(target.parent, leftover)
-    with reserve(target.with_name(f".{name}.sqlkrp-{own_number()}.part")) as part:
+    _remove_dead_of(target)
+    with reserve(_own_beside(target)) as part:
         _require_writable(part)
         yield part
+
+
+def _own_beside(target: Path) -> Path:
+    """A path beside another that says whose it is, and of what."""
+    return target.with_name(f".{_short_name(target)}.sqlkrp-{own_number()}.part")
+
+
+def _remove_dead_of(target: Path) -> bool:
+    """Remove what dead processes left beside a path, of which it was."""
+    name = re.escape(_short_name(target))
+    return remove_dead(target.parent, re.compile(rf"\.{name}\.sqlkrp-(\d+)-\d+\.part(\.old)?"))
+
+
+def _short_name(target: Path) -> str:
+    """Its name, or where that leaves no room for more (a file's has 255 bytes) a shorter one."""
+    if len(target.name.encode()) <= 180:
+        return target.name
+    return f"{target.name[:40]}~{hashlib.sha256(target.name.encode()).hexdigest()[:12]}"
+
+
+@contextlib.contextmanager
+def writing_elsewhere(target: Path, unfinished: str) -> Iterator[None]:
+    """A block in which another program writes a folder; a file beside it says for whom.
+
+    If that was a process which is dead, and the folder holds only what is called ``unfinished``, it
+    was cut off: what it left is removed. Where this machine has no such place nothing is done.
+    """
+    if not os.access(target.parent, os.W_OK):
+        yield
+        return
+    held = {one.name for one in target.iterdir()} if target.is_dir() else set()
+    if _remove_dead_of(target) and held <= {unfinished}:
+        shutil.rmtree(target, ignore_errors=True)
+    with reserve(_own_beside(target)) as mark:
+        mark.touch()
+        yield
 
 
 def _require_writable(part: Path) -> None:

@@ -74,6 +74,7 @@ class Engine:
 
     def features(self, krp, table="t", **options):
         """The rows that a map gives, sorted: every column as a number, NaN for NULL."""
+        options = {"output": "columns", **options}
         into = f"features_{next(_numbers)}"
         try:
             self.database.create(krp, (table,), (into,), **options)
@@ -285,6 +286,7 @@ class Printed(Engine):
     """An engine that only ever sees printed SQL, and side tables made by the printed DDL."""
 
     def features(self, krp, table="t", **options):
+        options = {"output": "columns", **options}
         statement = krp.statement((table,), dialect=self.name, **options)
         rows = self.run(statement)
         return as_numbers(krp, rows, options)
@@ -367,6 +369,7 @@ class Spark(Engine):
         self.execute(f"DROP VIEW IF EXISTS {self.quoted(table)}")
 
     def features(self, krp, table="t", **options):
+        options = {"output": "columns", **options}
         made = self.database.relation(krp, (table,), **options)
         return as_numbers(krp, [tuple(row) for row in made.collect()], options)
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import sys
 import tempfile
 import warnings
 
@@ -10,6 +11,7 @@ import warnings
 def session(master="local[2]"):
     """A classic session, which ends with the block."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with warnings.catch_warnings():
         # It warns of pandas 3, which nothing here hands to it.
         warnings.simplefilter("ignore", FutureWarning)

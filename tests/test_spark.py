@@ -11,6 +11,7 @@ import pytest
 from support import dyadic, forms_of, paper_krp
 
 import sqlkrp
+from sqlkrp.engines.session import Storage
 from sqlkrp.errors import (
     ColumnError,
     EngineError,
@@ -58,7 +59,9 @@ def krp():
 
 
 def rows(made):
-    return np.array(sorted(tuple(row) for row in made.collect()), dtype=float)
+    """Rows in order, with the items of an array beside each other."""
+    found = [np.hstack([np.asarray(one, dtype=float) for one in row]) for row in made.collect()]
+    return np.array(sorted(map(tuple, found)))
 
 
 def names(spark):
@@ -76,8 +79,6 @@ def test_create_makes_a_table_and_nothing_else(spark, db, krp, form):
     assert about["Comment"] == f"sqlkrp map {krp.digest_}"
     with pytest.raises(TargetExistsError, match="exists already"):
         db.create(krp, "t", "F")
-    with pytest.raises(LimitError, match="no transactions: drop the old one first"):
-        db.create(krp, "t", "f", replace=True)
     assert db.verify(krp, "t", form=form).ok
 
 
@@ -143,7 +144,7 @@ def test_what_another_made_meanwhile_is_left_alone(spark, db, krp, tmp_path, mon
     path = tmp_path / "f.parquet"
 
     def export_beside_another():
-        with db._session.destination(path, replace=False) as write:
+        with db._session.destination(path, Storage()) as write:
             spark.sql("SELECT 1 AS precious").write.parquet(str(path))
             write("SELECT 2 AS other")
 
@@ -261,7 +262,7 @@ krp = sqlkrp.KRP(2, 9, random_state=0, scaling=None, coef0=0, gamma=1.0)
 krp.fit(db.source(frame), exclude=["id"])
 for form in ("wide", "array", "tables"):
     made = db.relation(krp, frame, keep=["id"], form=form)
-    found = np.array(sorted(map(tuple, made.collect())))[:, 1:]
+    found = np.array([row.krp for row in sorted(made.collect())])
     assert np.allclose(found, krp.transform(X), rtol=1e-12), form
 frame.write.saveAsTable("t")
 assert db.create(krp, "t", "f", keep=["id"]).rows == 40
@@ -281,3 +282,154 @@ def test_spark_connect_is_a_session_as_any(tmp_path):
         env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
     )  # fmt: skip
     assert done.stdout.splitlines()[-1:] == ["equal"], done.stderr[-3000:]
+
+
+# --- how results are kept -------------------------------------------------------------------------
+
+
+def test_features_are_one_array_unless_columns_are_asked_for(spark, db, krp, tmp_path):
+    db.create(krp, "t", "f", keep=["id"])
+    assert spark.table("f").columns == ["id", "krp"]
+    assert db.relation(krp, "t", output="columns").columns == list(krp.get_feature_names_out())
+    db.export(krp, "t", tmp_path / "f.parquet")
+    assert spark.read.parquet(str(tmp_path / "f.parquet")).columns == ["krp"]
+    db.export(krp, "t", tmp_path / "f.csv")  # a CSV file has no arrays
+    assert spark.read.csv(str(tmp_path / "f.csv"), header=True).columns == [
+        *krp.get_feature_names_out()
+    ]
+
+
+def test_vectors_are_those_that_spark_s_models_read(spark, db, krp):
+    one = paper_krp(2, 5, n_terms=2, nulls="propagate", random_state=0).fit(COLUMNS)
+    holes = FRAME.copy()
+    holes.loc[3, "c1"] = np.nan
+    made = db.relation(one, as_frame(spark, holes), keep=["id"], output="vector")
+    found = {row.id: row.krp for row in made.collect()}
+    expected = one.transform(holes)
+    assert found.pop(3) is None
+    assert all(np.allclose(v.toArray(), expected[i], rtol=1e-12) for i, v in found.items())
+    db.create(krp, "t", "f", keep=["id"], output="vector")
+    assert spark.table("f").schema["krp"].dataType.typeName() == "vectorudt"
+    with pytest.raises(ParameterError, match="a view is SQL alone"):
+        db.create(krp, "t", "v", view=True, output="vector")
+    with pytest.raises(ParameterError, match="made by a session of Spark's"):
+        krp.to_sql("t", dialect="spark", output="vector")
+
+
+def test_an_old_table_is_there_until_the_new_one_is_whole(spark, db, krp):
+    spark.sql("CREATE TABLE f AS SELECT 1 AS precious")
+    spark.sql("CREATE VIEW broken AS SELECT *, IF(id = 7, raise_error('no row'), c0) AS c9 FROM t")
+    other = paper_krp(2, 5, n_terms=2, nulls="zero", random_state=0).fit([*COLUMNS, "c9"])
+    with pytest.raises(EngineError, match=r"creating .*no row"):
+        db.create(other, "broken", "f", replace=True)
+    assert spark.table("f").collect()[0].precious == 1
+    assert names(spark) == ["broken", "f", "t"]
+    assert db.create(krp, "t", "f", keep=["id"], replace=True).rows == 40
+    assert spark.table("f").count() == 40
+    assert names(spark) == ["broken", "f", "t"]
+    with pytest.raises(LimitError, match="may lose the parts"):
+        db.create(krp, "t", "f", keep=["name"], replace=True, partition_by=["name"])
+    assert spark.table("f").count() == 40
+    db.create(krp, "t", "v", view=True)
+    db.create(krp, "t", "v", view=True, keep=["id"], replace=True)
+    assert "id" in spark.table("v").columns
+
+
+def test_rows_are_appended_to_what_the_same_map_made(spark, db, krp):
+    few, more = (as_frame(spark, FRAME[FRAME.id % 2 == part]) for part in (0, 1))
+    options = {"keep": ["name", "id"], "append": True, "partition_by": ["name"], "format": "orc"}
+    assert db.create(krp, few, "f", **options).rows == 20
+    assert db.create(krp, more, "f", **options).rows == 20
+    found = sorted((row.id, row.krp) for row in spark.table("f").collect())
+    assert [one for one, _ in found] == list(range(40))
+    assert np.allclose([one for _, one in found], krp.transform(FRAME), rtol=1e-12)
+    about = {row[0]: row[1] for row in spark.sql("DESCRIBE TABLE EXTENDED f").collect()}
+    assert about["Provider"].lower() == "orc"
+    other = paper_krp(2, 5, n_terms=2, random_state=1).fit(COLUMNS)
+    with pytest.raises(TargetExistsError, match="was not made by this map"):
+        db.create(other, "t", "f", append=True, keep=["name", "id"])
+    with pytest.raises(ColumnError, match="'name' is not in both"):
+        db.create(krp, "t", "f", append=True, keep=["id"])
+    with pytest.raises(ParameterError, match="both given"):
+        db.create(krp, "t", "f", append=True, replace=True)
+    with pytest.raises(ColumnError, match="'id' is not handed on"):
+        db.create(krp, "t", "g", partition_by=["id"])
+    with pytest.raises(ParameterError, match="no name of a format"):
+        db.create(krp, "t", "g", format="parquet AS SELECT 1 --")
+    assert spark.table("f").count() == 40
+
+
+def test_folders_are_appended_to_and_parted(spark, db, krp, tmp_path):
+    path = tmp_path / "f"
+    options = {"keep": ["name", "id"], "format": "orc", "partition_by": ["name"]}
+    assert db.export(krp, "t", path, **options).rows == 40
+    assert (path / "name=x").is_dir()
+    assert db.export(krp, "t", path, append=True, **options).rows == 40
+    assert spark.read.orc(str(path)).count() == 80
+
+
+# --- NumPy on the executors -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("output", ["array", "columns", "vector"])
+def test_numpy_on_the_executors_agrees_with_the_sql(spark, db, dtype, output, tmp_path):
+    one = paper_krp(2, 5, n_terms=2, dtype=dtype, nulls="propagate", random_state=0).fit(COLUMNS)
+    holes = FRAME.copy()
+    holes.loc[3, "c1"] = np.nan
+    frame = as_frame(spark, holes)
+    found = {}
+    for how in ("sql", "arrow"):
+        made = db.relation(one, frame, keep=["name", "id"], how=how, output=output)
+        assert made.columns[:2] == ["name", "id"]
+        found[how] = made.columns, sorted(made.collect(), key=lambda row: row.id)
+    assert found["sql"] == found["arrow"]
+    run = db.create(one, frame, "f", keep=["id"], how="arrow", output=output)
+    assert (run.rows, run.statement.form) == (40, "arrow")
+    path = tmp_path / "f.parquet"
+    assert db.export(one, frame, path, how="arrow", output=output).rows == 40
+
+
+def test_numpy_on_the_executors_stops_at_a_missing_value(spark, db, krp):
+    holes = FRAME.copy()
+    holes.loc[3, "c1"] = np.nan
+    with pytest.raises(MissingValueError, match=r"'c1' \(1\)"):
+        db.create(krp, as_frame(spark, holes), "f", how="arrow")
+    with pytest.raises(Exception, match="missing values"):
+        db.relation(krp, as_frame(spark, holes), how="arrow").collect()
+    with pytest.raises(ParameterError, match="reads rows with one column a feature"):
+        db.relation(krp, "t", how="arrow", long=("id", "name", "c0"))
+    with pytest.raises(ParameterError, match="a view is SQL alone"):
+        db.create(krp, "t", "v", view=True, how="arrow")
+
+
+# --- pipelines of Spark's -------------------------------------------------------------------------
+
+
+def test_a_map_is_a_stage_of_a_pipeline(spark, krp, tmp_path):
+    from pyspark.ml import Pipeline, PipelineModel
+    from pyspark.ml.classification import LogisticRegression
+
+    frame = as_frame(spark, FRAME.assign(y=(FRAME.id % 3 == 0) * 1))
+    expected = krp.transform(FRAME)
+    made = krp.to_spark_ml().transform(frame)
+    assert made.columns == [*frame.columns, "krp"]
+    assert np.allclose([row.krp for row in made.sort("id").collect()], expected, rtol=1e-12)
+    assert krp.to_spark_ml(keep=["y"]).transform(frame).columns == ["y", "krp"]
+    assert krp.to_spark_ml(keep=[], output="columns").transform(frame).columns == [
+        *krp.get_feature_names_out()
+    ]
+    stages = [krp.to_spark_ml(output="vector"), LogisticRegression(featuresCol="krp", labelCol="y")]
+    fitted = Pipeline(stages=stages).fit(frame)
+    fitted.write().save(str(tmp_path / "model"))
+    again = PipelineModel.load(str(tmp_path / "model"))
+    scored = again.transform(frame.drop("y")).sort("id").collect()  # new rows have no label
+    assert np.allclose([row.krp.toArray() for row in scored], expected, rtol=1e-12)
+    assert {row.prediction for row in scored} <= {0.0, 1.0}
+
+
+def test_a_stage_of_a_pipeline_refuses_what_it_cannot_be(spark):
+    with pytest.raises(ColumnError, match="holds __THIS__"):
+        paper_krp(2, 5, random_state=0).fit(["a", "__THIS__"]).to_spark_ml()
+    with pytest.raises(LimitError, match="no room for side tables"):
+        paper_krp(2, 5, random_state=0).fit(["a", "b"]).to_spark_ml(form="tables")

@@ -8,7 +8,7 @@ exporting writes one file.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,16 +17,18 @@ from sqlkrp.display import Shown
 from sqlkrp.engines.checks import check_columns, check_values
 from sqlkrp.engines.inputs import Input, look_at
 from sqlkrp.engines.samples import computed_of_sample
-from sqlkrp.engines.session import Found, Session, TableOrFile, Target
+from sqlkrp.engines.session import Found, Session, Storage, TableOrFile, Target
 from sqlkrp.engines.sources import TableSource, read_input
-from sqlkrp.errors import ParameterError, TargetExistsError
+from sqlkrp.engines.twin import written_by_twin
+from sqlkrp.errors import ColumnError, ParameterError, TargetExistsError
 from sqlkrp.files import require_other_file
 from sqlkrp.maps.allowed import Number, Switch, Whole
 from sqlkrp.maps.feature_map import FeatureMap, require_map
 from sqlkrp.sql.names import TableName, quote_table
-from sqlkrp.sql.options import Options, with_options
+from sqlkrp.sql.options import Options, name_list, with_options
 from sqlkrp.sql.preflight import require_fits
 from sqlkrp.sql.statement import Query, Statement, features_table, write
+from sqlkrp.sql.vectors import VECTOR
 from sqlkrp.verification import Verification, compare
 
 __all__ = ["Database", "Run"]
@@ -93,35 +95,105 @@ class Database(Shown):
         options: Options,
         view: bool = False,
         replace: bool = False,
+        append: bool = False,
+        format: str | None = None,
+        partition_by: Iterable[str] = (),
     ) -> Run:
         """Create a table (or view) of features: in one transaction, whole or not at all.
 
-        On an engine without transactions what was made is dropped if a later step fails, nothing
-        is replaced, and what others write meanwhile may be in the table.
+        On an engine without transactions what was made is dropped if a later step fails, an old
+        table is dropped when the new one is whole, and what others write meanwhile may be in the
+        table.
+
+        Spark has three more: ``append=True`` adds rows to a table that the same map made (or makes
+        it), ``format`` is how the table is kept (``parquet`` unless it is given), and
+        ``partition_by`` names kept columns to part it by.
         """
         Switch().require("view", view)
-        Switch().require("replace", replace)
+        storage = self._storage(options, replace, append, format, partition_by)
         if view:
-            self._require("views", "create a table")
-        if replace:
-            self._require("transactions", "drop the old one first, and leave out replace=True")
+            self._require_view(options, storage)
         with self._session.transaction():
             query, data = self._query(fitted, table, options, run_now=not view)
-            target = self._session.target(into)
-            self._require_free(target, [data.table, options.rows], view=view, replace=replace)
+            _require_kept(storage.partition_by, query.options.keep)
+            target = self._target(into, storage)
+            self._require_free(target, [data.table, options.rows], view=view)
             statement = self._written(query)
             self._require_fit(statement, query, view=view)
             # After the statement is written, so that one that is too large fails fast.
             check_values(self._session, query.program, data)
-            with self._session.holding(statement.side_tables):
-                count = self._session.create(target, statement.text, view=view, replace=replace)
-            try:
-                self._finish(target, statement, f"sqlkrp map {fitted.digest_}", view=view)
-            except BaseException:
-                if not self._session.can.transactions:
-                    self._drop(target, view=view)
-                raise
+            count = self._made(target, statement, f"sqlkrp map {fitted.digest_}", view=view)
         return Run(statement, count)
+
+    def _storage(
+        self,
+        options: Options,
+        replace: bool,
+        append: bool,
+        format: str | None,
+        partition_by: Iterable[str],
+    ) -> Storage:
+        """How a result is to be kept, if the engine can."""
+        Switch().require("replace", replace)
+        Switch().require("append", append)
+        if replace and append:
+            raise ParameterError("replace=True and append=True are both given: give one")
+        if format is not None and not (isinstance(format, str) and format.isidentifier()):
+            raise ParameterError(f"format={format!r} is no name of a format, such as 'parquet'")
+        parted = tuple(name_list("partition_by", partition_by))
+        storage = Storage(replace=replace, append=append, format=format, partition_by=parted)
+        if not storage.is_plain:
+            self._require("storage", "leave them out")
+        return storage
+
+    def _require_view(self, options: Options, storage: Storage) -> None:
+        self._require("views", "create a table")
+        if not storage.is_plain:
+            raise ParameterError("append, format and partition_by are for tables: leave them out")
+        if options.how != "sql" or options.output == VECTOR:
+            raise ParameterError(
+                "a view is SQL alone: leave out how='arrow' and output='vector', or create a table"
+            )
+
+    def _target(self, into: TableName, storage: Storage) -> Target:
+        target = replace(self._session.target(into), storage=storage)
+        if storage.replace and target.found is not None and not self._session.can.transactions:
+            self._require("replaces", "drop the old one first, and leave out replace=True")
+        return target
+
+    def _made(self, target: Target, statement: Statement, told: str, *, view: bool) -> int | None:
+        """Make what was written, or append it to what is there; how many rows came."""
+        with self._session.holding(statement.side_tables):
+            if target.storage.append and target.found is not None:
+                self._require_same(target, statement, told)
+                return self._session.append(target, statement.text)
+            count = self._session.create(target, statement.text, view=view)
+        try:
+            self._finish(target, statement, told, view=view)
+        except BaseException:
+            # Where an old one was replaced, dropping the new one would leave nothing.
+            if not self._session.can.transactions and target.found is None:
+                self._drop(target, view=view)
+            raise
+        return count
+
+    def _require_same(self, target: Target, statement: Statement, told: str) -> None:
+        """Raise an error unless a table was made by the same map, with the same columns."""
+        there = self._session.told(target)
+        if there != told:
+            raise TargetExistsError(
+                f"{target.name!r} was not made by this map ({told}), but says {there or 'nothing'}"
+                ": append to a table that it made, or give another name"
+            )
+        columns = self._session.describe(
+            quote_table(target.full, self._session.dialect), target.name
+        )
+        if set(columns) != set(statement.columns):
+            other = sorted(set(columns) ^ set(statement.columns))
+            raise ColumnError(
+                f"{target.name!r} and what is appended do not have the same columns: "
+                f"{', '.join(map(repr, other[:5]))} is not in both"
+            )
 
     def _require_fit(self, statement: Statement, query: Query, *, view: bool) -> None:
         """Raise an error unless a table has room for the rows, or a view needs no side tables."""
@@ -157,21 +229,29 @@ class Database(Shown):
         *,
         options: Options,
         replace: bool = False,
+        append: bool = False,
+        format: str | None = None,
+        partition_by: Iterable[str] = (),
     ) -> Run:
         """Stream the features to a .csv, .csv.gz or .parquet file (``-``: CSV to standard output).
 
-        The file appears when it is whole; an existing one is replaced only on request.
+        The file appears when it is whole; an existing one is replaced only on request. Spark writes
+        a folder of files, and has ``append``, ``format`` and ``partition_by``, as :meth:`create`.
         """
+        storage = self._storage(options, replace, append, format, partition_by)
+        if options.output == "auto":
+            options = _with_output(options, self._session.output_of(path, storage))
         named = table.data.table if isinstance(table, TableSource) else table
         for source in (named, options.rows, *self._session.files()):
             if isinstance(source, Path):
                 require_other_file(Path(path), source)
         # One transaction, so that what is checked is what is written.
         with (
-            self._session.destination(path, replace=replace) as write_to,
+            self._session.destination(path, storage) as write_to,
             self._session.transaction(keep=False),
         ):
             query, data = self._query(fitted, table, options, run_now=True)
+            _require_kept(storage.partition_by, query.options.keep)
             statement = self._written(query)
             check_values(self._session, query.program, data)
             with self._session.holding(statement.side_tables):
@@ -261,11 +341,21 @@ class Database(Shown):
 
     def _written(self, query: Query) -> Statement:
         """The statement, if the engine takes it, and has room for its side tables."""
-        statement = write(query, self._session.dialect)
+        as_vectors = query.options.output == VECTOR
+        if as_vectors:
+            self._require("vectors", "use output='array'")
+            query = replace(query, options=_with_output(query.options, "array"))
+        if query.options.how == "sql":
+            statement = write(query, self._session.dialect)
+        else:
+            statement = written_by_twin(self._session, query)
         if statement.side_tables:
             self._require(
                 "temporary_tables", "give rows with one column a feature, and form='wide'"
             )
+        if as_vectors:
+            text = self._session.with_vectors(statement.text, statement.columns[-1])
+            statement = replace(statement, text=text)
         return statement
 
     def _require_free(
@@ -274,16 +364,15 @@ class Database(Shown):
         sources: Sequence[TableOrFile | None],
         *,
         view: bool,
-        replace: bool,
     ) -> None:
-        found, name = target.found, target.name
+        found, name, storage = target.found, target.name, target.storage
         if found is None:
             return
         for source in sources:
             if isinstance(source, (str, tuple)):  # else it is a file, or a DataFrame
                 self._require_other(found, source)
         existing, wanted = found[1], "view" if view else "table"
-        if not replace:
+        if not (storage.replace or storage.append):
             raise TargetExistsError(
                 f"{name!r} exists already: choose another name, or replace it (replace=True)"
             )
@@ -301,3 +390,14 @@ class Database(Shown):
             raise ParameterError(
                 f"{'.'.join(target[0])!r} is read by this: give the features another name"
             )
+
+
+def _with_output(options: Options, output: str) -> Options:
+    return replace(options, output=output)
+
+
+def _require_kept(names: Sequence[str], kept: Sequence[str]) -> None:
+    """Raise ColumnError unless columns to part by are handed on."""
+    for name in names:
+        if name not in kept:
+            raise ColumnError(f"partition_by={name!r} is not handed on: keep it, too (keep=[...])")

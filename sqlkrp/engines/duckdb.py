@@ -25,6 +25,7 @@ from sqlkrp.engines.session import (
     Capabilities,
     Found,
     Session,
+    Storage,
     TableOrFile,
     Target,
 )
@@ -379,9 +380,9 @@ class DuckDB(Session):
             return (parts[0], "main", parts[1]), there
         return (catalog, *parts) if len(parts) == 2 else parts, there
 
-    def create(self, into: Target, select: str, *, view: bool, replace: bool) -> int | None:
+    def create(self, into: Target, select: str, *, view: bool) -> int | None:
         kind = "VIEW" if view else "TABLE"
-        how = "CREATE OR REPLACE" if replace else "CREATE"
+        how = "CREATE OR REPLACE" if into.storage.replace else "CREATE"
         name = quote_table(into.full, self.dialect)
         self.execute(f"{how} {kind} {name} AS\n{select}", f"creating {into.name!r}")
         return None if view else self._count()
@@ -389,14 +390,14 @@ class DuckDB(Session):
     # --- exporting ----------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def destination(self, path: str | Path, *, replace: bool) -> Iterator[Callable[[str], int]]:
+    def destination(self, path: str | Path, storage: Storage) -> Iterator[Callable[[str], int]]:
         if str(path) == "-":
             yield self._copy_to_stdout
             return
         target = Path(path)
         suffix = _suffix(target, _COPY_OPTIONS)
         options = _COPY_OPTIONS[suffix]
-        with write_whole(target, replace=replace) as part:
+        with write_whole(target, replace=storage.replace) as part:
             if suffix == ".parquet":
                 yield lambda select: self._copy(self._in_lists(select), part, options, str(target))
             else:

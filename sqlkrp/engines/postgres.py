@@ -17,7 +17,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from sqlkrp.engines.session import Capabilities, Found, Session, Target, csv_file
+from sqlkrp.engines.session import Capabilities, Found, Session, Storage, Target, csv_file
 from sqlkrp.errors import ColumnError, EngineError, ParameterError
 from sqlkrp.files import own_number
 from sqlkrp.maps.source import BOOLEAN, FLOAT32, NUMBER
@@ -236,29 +236,29 @@ class Postgres(Session):
         with contextlib.suppress(psycopg.Error), self.connection.transaction():
             self._send(f"DROP TABLE IF EXISTS pg_temp.{quote(name, self.dialect)}")
 
-    def create(self, into: Target, select: str, *, view: bool, replace: bool) -> int | None:
+    def create(self, into: Target, select: str, *, view: bool) -> int | None:
         if self._read_only:
             raise EngineError(f"the connection is read-only: {into.name!r} was not created")
         what, kind = f"creating {into.name!r}", "VIEW" if view else "TABLE"
         *schema, name = into.full
         # Beside an old one, which is locked only for the moment in which it is replaced.
-        first = f"sqlkrp_{own_number()}" if replace else name
+        first = f"sqlkrp_{own_number()}" if into.storage.replace else name
         made = quote_table((*schema, first), self.dialect)
         storage = "" if view else f" WITH ({_STORAGE})"
         count = self._run(f"CREATE {kind} {made}{storage} AS\n{select}", what)
-        if replace:
+        if into.storage.replace:
             full = quote_table(into.full, self.dialect)
             self._run(f"DROP {kind} IF EXISTS {full}", what)
             self._run(f"ALTER {kind} {made} RENAME TO {quote(name, self.dialect)}", what)
         return None if view else count
 
     @contextlib.contextmanager
-    def destination(self, path: str | Path, *, replace: bool) -> Iterator[Callable[[str], int]]:
+    def destination(self, path: str | Path, storage: Storage) -> Iterator[Callable[[str], int]]:
         if str(path) == "-":
             sys.stdout.flush()
             yield lambda select: self._copy(select, _standard_output(), "standard output")
             return
-        with csv_file(Path(path), self.dialect.name, replace=replace) as file:
+        with csv_file(Path(path), self.dialect.name, replace=storage.replace) as file:
             yield lambda select: self._copy(select, file, str(path))
 
     def _copy(self, select: str, file: IO[bytes], named: str) -> int:

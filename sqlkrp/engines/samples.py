@@ -16,7 +16,7 @@ from sqlkrp.sql.names import quote, soft_cast
 from sqlkrp.sql.statement import Query, Statement, draft, write
 from sqlkrp.stages import Array
 
-__all__ = ["computed_of_sample"]
+__all__ = ["computed_of_sample", "doubles"]
 
 _DRAWING, _COMPUTING, _READING = (
     "drawing a sample of rows", "the features of the sample", "reading the sample",
@@ -48,7 +48,7 @@ def _in_one_row(
     while beside in {name.lower() for name in columns}:
         beside += "_"
     assert dialect.array is not None
-    inputs = dialect.array.format(items=", ".join(_doubles(query, dialect)))
+    inputs = dialect.array.format(items=", ".join(doubles(query, dialect)))
     listed = ", ".join(quote(name, dialect) for name in columns)
     drawn = _sample(session, query.relation, columns, count, rows)
     sample = f"SELECT {listed}, {inputs} AS {quote(beside, dialect)} FROM (\n{drawn}\n) AS drawn"
@@ -67,11 +67,11 @@ def _in_one_row(
 
 
 def _written(query: Query, beside: str, dialect: Dialect) -> tuple[Statement, bool]:
-    """The statement with features as columns, or where these are too many as an array."""
-    query = replace(query, options=replace(query.options, keep=(beside,)))
+    """The statement as it is by default, or where columns are too many with an array."""
+    query = replace(query, options=replace(query.options, keep=(beside,))).decided(dialect)
     statement = draft(query, dialect)
     if statement.too_large is None:
-        return statement, False
+        return statement, query.options.output == "array"
     return write(replace(query, options=replace(query.options, output="array")), dialect), True
 
 
@@ -93,7 +93,7 @@ def _beside_each_other(
 ) -> tuple[Statement, Array, Array]:
     """With the sample as a temporary table, of which both are read in the same order."""
     dialect, (name, keys) = session.dialect, _names(query)
-    options = replace(query.options, keep=())
+    options = replace(query.options, keep=(), output="columns")
     small = replace(query, relation=quote(name, dialect), options=options)
     if query.long is not None:
         small = replace(small, keys=quote(keys, dialect))
@@ -174,7 +174,7 @@ def _sample(
 def _dense_inputs(session: Session, query: Query) -> Array:
     columns = query.program.prepare.columns
     names = [f"x{i}" for i in range(len(columns))]
-    inputs = zip(_doubles(query, session.dialect), names, strict=True)
+    inputs = zip(doubles(query, session.dialect), names, strict=True)
     casts = ", ".join(f"{value} AS {name}" for value, name in inputs)
     return session.columns(f"SELECT {casts} FROM {query.relation}", names, _READING)
 
@@ -204,7 +204,7 @@ def _sparse_inputs(session: Session, query: Query, long: LongInput) -> Array:
     return inputs
 
 
-def _doubles(query: Query, dialect: Dialect) -> list[str]:
+def doubles(query: Query, dialect: Dialect) -> list[str]:
     """The input columns as doubles."""
     return [
         soft_cast(quote(name, dialect), "float64", dialect, boolean=name in query.booleans)

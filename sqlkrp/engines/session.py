@@ -10,7 +10,7 @@ import contextlib
 import gzip
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,8 +21,18 @@ from sqlkrp.files import write_whole
 from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.names import TableName, quote, quote_table, text
 from sqlkrp.sql.side_tables import Table
+from sqlkrp.stages import Program
 
-__all__ = ["STATEMENT", "Capabilities", "Found", "Session", "TableOrFile", "Target", "csv_file"]
+__all__ = [
+    "STATEMENT",
+    "Capabilities",
+    "Found",
+    "Session",
+    "Storage",
+    "TableOrFile",
+    "Target",
+    "csv_file",
+]
 
 #: The name of a thread that runs a statement.
 STATEMENT = "sqlkrp-statement"
@@ -48,6 +58,14 @@ class Capabilities:
     """Of tables and views, by COMMENT ON."""
     relations: bool = False
     """A query can be a lazy relation of the engine's own."""
+    replaces: bool = False
+    """Without transactions: a table is replaced once the new one is whole."""
+    storage: bool = False
+    """Rows can be appended, in a format that is asked for, and parted by columns."""
+    twin: bool = False
+    """NumPy can compute where the rows are."""
+    vectors: bool = False
+    """An array of features can become a vector of the engine's own library."""
 
     def require(self, name: str, engine: str, instead: str) -> None:
         """Raise LimitError unless the engine can do what is in the field of this name."""
@@ -55,7 +73,32 @@ class Capabilities:
             raise LimitError(f"{engine} has no {_WORDS.get(name, name)}: {instead}")
 
 
-_WORDS = {"temporary_tables": "temporary tables", "relations": "lazy relations"}
+_WORDS = {
+    "temporary_tables": "temporary tables",
+    "relations": "lazy relations",
+    "replaces": "transactions",
+    "storage": "append, format or partition_by here",
+    "twin": "how='arrow'",
+    "vectors": "output='vector'",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Storage:
+    """How a result is kept. All but ``replace`` is for engines that leave a choice."""
+
+    replace: bool = False
+    """In the place of what is there."""
+    append: bool = False
+    """Beside the rows that are there."""
+    format: str | None = None
+    partition_by: tuple[str, ...] = ()
+    """Columns that are handed on; rows of equal values there are kept together."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every engine can keep it so."""
+        return self == Storage(replace=self.replace)
 
 
 @dataclass(frozen=True)
@@ -65,6 +108,7 @@ class Target:
     full: tuple[str, ...]
     found: Found | None
     """What is there already."""
+    storage: Storage = field(default_factory=Storage)
 
     @property
     def name(self) -> str:
@@ -143,6 +187,18 @@ class Session(ABC):
         """A query as a lazy relation, where the engine has such."""
         raise NotImplementedError
 
+    def by_twin(self, select: str, program: Program) -> str:
+        """What NumPy computes of a SELECT, where the engine can, as a relation.
+
+        The last column is an array of the program's inputs; features take its place, as an array
+        column ``a`` that is NULL in rows without them. The others go through.
+        """
+        raise NotImplementedError
+
+    def with_vectors(self, sql: str, column: str) -> str:
+        """A query whose column of arrays has become one of vectors, where the engine can."""
+        raise NotImplementedError
+
     def sample(self, relation: str, columns: Sequence[str], count: int) -> str:
         """The SELECT of so many random rows of a relation."""
         listed = ", ".join(quote(name, self.dialect) for name in columns)
@@ -183,13 +239,21 @@ class Session(ABC):
             yield
 
     @abstractmethod
-    def create(self, into: Target, select: str, *, view: bool, replace: bool) -> int | None:
+    def create(self, into: Target, select: str, *, view: bool) -> int | None:
         """Create a table or view from a SELECT; how many rows the table has."""
 
     def restore_names(  # noqa: B027 - most engines take every name as it is
         self, table: tuple[str, ...], names: Sequence[str], *, view: bool
     ) -> None:
         """Give what was just created columns of these names, where the engine chose others."""
+
+    def append(self, into: Target, select: str) -> int:
+        """Append the rows of a SELECT to a table, where the engine can; how many."""
+        raise NotImplementedError
+
+    def told(self, into: Target) -> str | None:
+        """The comment of a table that is there, where the engine can append to it."""
+        raise NotImplementedError
 
     def comment(self, into: Target, told: str, *, view: bool) -> None:
         """Attach a comment to what was created, where the engine has such."""
@@ -199,9 +263,13 @@ class Session(ABC):
 
     @abstractmethod
     def destination(
-        self, path: str | Path, *, replace: bool
+        self, path: str | Path, storage: Storage
     ) -> contextlib.AbstractContextManager[Callable[[str], int]]:
         """A function that writes a SELECT's rows to a file, published if the block ends well."""
+
+    def output_of(self, path: str | Path, storage: Storage) -> str:
+        """How features are written there where nobody says."""
+        return self.dialect.output
 
 
 @contextlib.contextmanager

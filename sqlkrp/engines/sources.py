@@ -192,10 +192,10 @@ class TableSource:
         for first in range(0, len(program.names), _MEANS_AT_ONCE):
             outputs = np.arange(first, min(first + _MEANS_AT_ONCE, len(program.names)))
             part = whole.only(outputs)
+            options = Options(form="wide", output="columns")
             query = Query(
-                part, "", "averages", self.data.relation, "", Options(form="wide"),
-                booleans=self.data.booleans,
-            )  # fmt: skip
+                part, "", "averages", self.data.relation, "", options, booleans=self.data.booleans
+            )
             names = [quote(name, dialect) for name in part.names]
             means = [f"AVG({dialect.cast.format(value=name, type=double)})" for name in names]
             statement = f"SELECT COUNT(*), COUNT({names[0]}), {', '.join(means)} FROM (\n"

@@ -10,10 +10,13 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
+import os
 import re
 import shutil
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +26,22 @@ from numpy.typing import NDArray
 try:
     import pyarrow as pa
     from pyspark.errors import PySparkException
+    from pyspark.ml.functions import array_to_vector
     from pyspark.sql import SparkSession
+    from pyspark.sql.functions import col, when
+    from pyspark.sql.types import ArrayType, DoubleType, FloatType, StructField, StructType
 except ImportError as _missing:
     raise ImportError(str(_missing), name="pyspark") from _missing
 
-from sqlkrp.engines.session import Capabilities, Found, Session, Target
-from sqlkrp.errors import ColumnError, EngineError, ParameterError, TargetExistsError
+from sqlkrp.batches import batches_of_features
+from sqlkrp.engines.session import Capabilities, Found, Session, Storage, Target
+from sqlkrp.errors import ColumnError, EngineError, LimitError, ParameterError, TargetExistsError
+from sqlkrp.files import own_number, writing_elsewhere
 from sqlkrp.maps.source import BOOLEAN, FLOAT32, NUMBER
 from sqlkrp.sql.dialects import DIALECTS
 from sqlkrp.sql.names import TableName, quote, quote_table, table_name, text
 from sqlkrp.sql.side_tables import Table
+from sqlkrp.stages import Program
 
 __all__ = ["Spark"]
 
@@ -49,6 +58,8 @@ _QUIET: dict[str, Any] = {
     "spark.log.level": "ERROR",
     "spark.sql.debug.maxToStringFields": "1000",
 }
+# What Spark calls a folder of rows that are not all there yet.
+_UNFINISHED = "_temporary"
 _tags = itertools.count(1)
 
 
@@ -56,7 +67,16 @@ class Spark(Session):
     """A SparkSession, classic or of Spark Connect."""
 
     dialect = DIALECTS["spark"]
-    can = Capabilities(temporary_tables=True, views=True, comments=True, relations=True)
+    can = Capabilities(
+        temporary_tables=True,
+        views=True,
+        comments=True,
+        relations=True,
+        replaces=True,
+        storage=True,
+        twin=True,
+        vectors=True,
+    )
 
     def __init__(self, session: Any, on_close: Callable[[], None] | None = None) -> None:
         self.connection = session
@@ -72,10 +92,11 @@ class Spark(Session):
         there = SparkSession.getActiveSession()
         builder = SparkSession.builder.appName("sqlkrp")
         builder = builder.remote(url) if url.startswith("sc://") else builder.master(url)
+        if url.startswith("local"):
+            # Its executors are of this machine, and may as well run this Python.
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         try:
-            with warnings.catch_warnings():
-                # Of pandas 3, which nothing here hands to it.
-                warnings.simplefilter("ignore", FutureWarning)
+            with _without_pandas():
                 session = builder.config(map=_QUIET).getOrCreate()
         except Exception as bad:  # Java's own errors, which have no common type in Python
             raise EngineError(f"cannot open {url}: {_in_short(bad)}") from bad
@@ -106,8 +127,7 @@ class Spark(Session):
                     "this DataFrame is of Structured Streaming, which has no end to look at: give "
                     "one of rows, or the SQL to a query of yours (to_sql)"
                 )
-            relation = f"sqlkrp_frame_{next(_tags)}"
-            self._frames[relation] = table
+            relation = self._relation(table)
             return relation, self.describe(relation, "the DataFrame")
         if isinstance(table, Path):
             if table.suffix.lower() not in (".parquet", ""):
@@ -137,17 +157,14 @@ class Spark(Session):
         if len(parts) == 2 and parts[0].lower() in _FORMATS.values():
             return None  # a folder of files
         try:
-            rows = self._sql(
-                f"DESCRIBE TABLE EXTENDED {quote_table(parts, self.dialect)}"
-            ).collect()
+            about = self._about(parts)
         except PySparkException:
             return None
-        about = {row[0]: row[1] for row in rows}
         kind = "view" if "VIEW" in (about.get("Type") or "VIEW").upper() else "table"
         return tuple(part.lower() for part in parts[-1:]), kind
 
     def reads(self, relation: str) -> set[str]:
-        return set()  # nothing is replaced here, so nothing that is read can be
+        return set()  # an old table is dropped when the new one is whole, whatever was read
 
     # --- running --------------------------------------------------------------------------------
 
@@ -165,6 +182,26 @@ class Spark(Session):
 
     def lazily(self, sql: str) -> Any:
         return self._sql(sql)
+
+    def by_twin(self, select: str, program: Program) -> str:
+        frame = self._sql(select)
+        *kept, _ = frame.schema.fields
+        number = DoubleType() if program.prepare.dtype == "float64" else FloatType()
+        schema = StructType([*kept, StructField("a", ArrayType(number))])
+        with _without_pandas():
+            made = frame.mapInArrow(partial(batches_of_features, program), schema)
+        return self._relation(made)
+
+    def with_vectors(self, sql: str, column: str) -> str:
+        frame, named = self._sql(sql), quote(column, self.dialect)
+        vectors = when(col(named).isNotNull(), array_to_vector(col(named)))
+        return f"SELECT * FROM {self._relation(frame.withColumn(column, vectors))}"
+
+    def _relation(self, frame: Any) -> str:
+        """A DataFrame as a name that statements here can read."""
+        relation = f"sqlkrp_frame_{next(_tags)}"
+        self._frames[relation] = frame
+        return relation
 
     def _sql(self, sql: str) -> Any:
         """A statement as a DataFrame, with the DataFrames that it reads put in by Spark itself."""
@@ -209,16 +246,66 @@ class Spark(Session):
         with contextlib.suppress(Exception):  # so that it can clean up after any failure
             self.connection.sql(f"DROP VIEW IF EXISTS {quote(name, self.dialect)}")
 
-    def create(self, into: Target, select: str, *, view: bool, replace: bool) -> int | None:
+    def create(self, into: Target, select: str, *, view: bool) -> int | None:
         name, what = quote_table(into.full, self.dialect), f"creating {into.name}"
         if view:
-            self.execute(f"CREATE VIEW {name} AS {select}", what)
+            how = "CREATE OR REPLACE VIEW" if into.storage.replace else "CREATE VIEW"
+            self.execute(f"{how} {name} AS {select}", what)
             return None
         # Spark makes the table when its rows are there. What is there after a failure is another's,
         # who was quicker, and is not ours to drop.
-        self.execute(f"CREATE TABLE {name} USING parquet AS {select}", what)
-        ((count,),) = self.rows(f"SELECT COUNT(*) FROM {name}", "counting the rows")
+        if into.found is None:
+            self._create_table(into.full, select, into.storage, what)
+        else:
+            self._replace_table(into, select, what)
+        return self._count(name)
+
+    def _create_table(self, table: TableName, select: str, storage: Storage, what: str) -> None:
+        columns = [quote(column, self.dialect) for column in storage.partition_by]
+        parted = f" PARTITIONED BY ({', '.join(columns)})" if columns else ""
+        kind, name = storage.format or "parquet", quote_table(table, self.dialect)
+        with writing_elsewhere(self._folder_of(table), _UNFINISHED):
+            self.execute(f"CREATE TABLE {name} USING {kind}{parted} AS {select}", what)
+
+    def _folder_of(self, table: TableName) -> Path:
+        """Where Spark keeps a table by default, if that is a folder of this machine."""
+        *schema, bare = table_name(table, self.dialect)
+        known = schema or [self.connection.catalog.currentDatabase()]
+        told = f"DESCRIBE SCHEMA {quote_table(tuple(known), self.dialect)}"
+        about = dict(self.rows(told, "looking where tables are kept"))
+        return Path(about.get("Location", "").removeprefix("file:")) / bare.lower()
+
+    def _replace_table(self, into: Target, select: str, what: str) -> None:
+        """Make a table beside the old one, and when it is whole give it the old one's name."""
+        if into.storage.partition_by:
+            raise LimitError(
+                "Spark may lose the parts of a table that it renames: drop the old one first, or "
+                "leave out partition_by"
+            )
+        name = quote_table(into.full, self.dialect)
+        beside = (*into.full[:-1], f"{into.full[-1]}_sqlkrp_{own_number().replace('-', '_')}")
+        new = quote_table(beside, self.dialect)
+        self._create_table(beside, select, into.storage, what)
+        self.execute(f"DROP TABLE {name}", f"dropping the old {into.name}")
+        self.execute(f"ALTER TABLE {new} RENAME TO {name}", f"naming {'.'.join(beside)} anew")
+
+    def append(self, into: Target, select: str) -> int:
+        name = quote_table(into.full, self.dialect)
+        before = self._count(name)
+        self.execute(f"INSERT INTO {name} BY NAME {select}", f"appending to {into.name}")
+        return self._count(name) - before
+
+    def _count(self, table: str) -> int:
+        ((count,),) = self.rows(f"SELECT COUNT(*) FROM {table}", "counting the rows")
         return int(count)
+
+    def told(self, into: Target) -> str | None:
+        return self._about(into.full).get("Comment")
+
+    def _about(self, table: TableName) -> dict[str, str]:
+        """What Spark tells of a table besides its columns."""
+        described = f"DESCRIBE TABLE EXTENDED {quote_table(table, self.dialect)}"
+        return {row[0]: row[1] for row in self._sql(described).collect()}
 
     def comment(self, into: Target, told: str, *, view: bool) -> None:
         if not view:
@@ -228,35 +315,59 @@ class Spark(Session):
         return self.execute(properties, f"naming the map of {into.name!r}")
 
     @contextlib.contextmanager
-    def destination(self, path: str | Path, *, replace: bool) -> Iterator[Callable[[str], int]]:
+    def destination(self, path: str | Path, storage: Storage) -> Iterator[Callable[[str], int]]:
         """A folder of files, as Spark writes them; ``_SUCCESS`` is there when it is whole."""
         target, place = Path(path), _of_python(path)
-        kind = _FORMATS.get(target.suffix.lower())
+        kind = _format_of(path, storage)
         # As other writers of CSV double a quote, and Spark would put a backslash before it.
         options = {"header": True, "escape": '"', "multiLine": True} if kind == "csv" else {}
-        if kind is None:
-            raise ParameterError(
-                f"Spark writes folders of Parquet or CSV, and {str(path)!r} is no name for one: "
-                "use .parquet or .csv"
-            )
-        if target.exists() and not replace:
-            raise TargetExistsError(
-                f"{str(path)!r} exists already: choose another name, or replace it (replace=True)"
-            )
+        mode = "overwrite" if storage.replace else "append" if storage.append else "error"
 
-        def write(select: str) -> int:
-            writer = self._sql(select).write.mode("overwrite" if replace else "error")
-            self._run(lambda: writer.format(kind).options(**options).save(place), f"writing {path}")
+        def count() -> int:
             return int(self.connection.read.format(kind).options(**options).load(place).count())
 
-        there = target.exists()
-        try:
-            yield write
-        except BaseException as bad:
-            # What came to be there meanwhile is another's.
-            if not there and "PATH_ALREADY_EXISTS" not in str(bad):
-                shutil.rmtree(target, ignore_errors=True)
-            raise
+        def write(select: str) -> int:
+            before = count() if storage.append and there else 0
+            writer = self._sql(select).write.mode(mode).format(kind).options(**options)
+            parted = writer.partitionBy(*storage.partition_by)
+            self._run(lambda: parted.save(place), f"writing {path}")
+            return count() - before
+
+        with writing_elsewhere(target, _UNFINISHED):
+            there = target.exists()
+            if there and mode == "error":
+                raise TargetExistsError(
+                    f"{str(path)!r} exists already: choose another name, or replace it "
+                    "(replace=True)"
+                )
+            try:
+                yield write
+            except BaseException as bad:
+                # What came to be there meanwhile is another's.
+                if not there and "PATH_ALREADY_EXISTS" not in str(bad):
+                    shutil.rmtree(target, ignore_errors=True)
+                raise
+
+    def output_of(self, path: str | Path, storage: Storage) -> str:
+        return "columns" if _format_of(path, storage) == "csv" else self.dialect.output
+
+
+@contextlib.contextmanager
+def _without_pandas() -> Iterator[None]:
+    """Where Spark warns of pandas 3, which nothing here hands to it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
+        yield
+
+
+def _format_of(path: str | Path, storage: Storage) -> str:
+    kind = storage.format or _FORMATS.get(Path(path).suffix.lower())
+    if kind is None:
+        raise ParameterError(
+            f"Spark writes folders of Parquet or CSV, and {str(path)!r} is no name for one: "
+            "use .parquet or .csv, or name a format"
+        )
+    return kind
 
 
 def _is_frame(table: Any) -> bool:
@@ -274,8 +385,19 @@ def _plain(array: NDArray[Any]) -> pa.Array:
 
 
 def _in_short(bad: Exception) -> str:
-    """An error of Spark's in one line: what it says first, and not where in Java it was raised."""
+    """An error of Spark's in one line: what it says first, and not where it was raised."""
     told = str(bad).strip()
+    if "Traceback (most recent call last)" in told:
+        return _of_executors(told)
     raised = re.search(r"\[USER_RAISED_EXCEPTION\] (.*?) SQLSTATE", told, re.DOTALL)
     first = raised[1] if raised else told.partition(" SQLSTATE")[0]
     return " ".join(first.split("\n\tat ")[0].splitlines()[:1]).strip() or type(bad).__name__
+
+
+def _of_executors(told: str) -> str:
+    """An error of Python's on an executor: the line in which a traceback ends."""
+    ends = re.findall(r"^(?:[a-z_]\w*\.)*([A-Z]\w*(?:: .*)?)$", told, re.MULTILINE)
+    line: str = ends[-1] if ends else told.splitlines()[0]
+    if line.startswith("ModuleNotFoundError"):
+        line += " (how='arrow' needs sqlkrp, numpy and pyarrow in the executors' Python)"
+    return line

@@ -16,7 +16,7 @@ from urllib.parse import quote as url_quote
 import numpy as np
 from numpy.typing import NDArray
 
-from sqlkrp.engines.session import Capabilities, Found, Session, Target, csv_file
+from sqlkrp.engines.session import Capabilities, Found, Session, Storage, Target, csv_file
 from sqlkrp.errors import ColumnError, EngineError
 from sqlkrp.files import csv_text
 from sqlkrp.maps.source import BOOLEAN, NUMBER
@@ -251,11 +251,11 @@ class SQLite(Session):
         except sqlite3.Error:
             self._undropped.add(name)  # while a cursor of the user's is open, none can be dropped
 
-    def create(self, into: Target, select: str, *, view: bool, replace: bool) -> int | None:
+    def create(self, into: Target, select: str, *, view: bool) -> int | None:
         kind = "VIEW" if view else "TABLE"
         name = quote_table(into.full, self.dialect)
         what = f"creating {into.name!r}"
-        if replace:
+        if into.storage.replace:
             self.execute(f"DROP {kind} IF EXISTS {name}", what)
         self.execute(f"CREATE {kind} {name} AS\n{select}", what)
         if view:
@@ -283,12 +283,12 @@ class SQLite(Session):
             )
 
     @contextlib.contextmanager
-    def destination(self, path: str | Path, *, replace: bool) -> Iterator[Callable[[str], int]]:
+    def destination(self, path: str | Path, storage: Storage) -> Iterator[Callable[[str], int]]:
         if str(path) == "-":
             yield lambda select: self._write_csv(select, sys.stdout, "standard output")
             return
         with (
-            csv_file(Path(path), self.dialect.name, replace=replace) as file,
+            csv_file(Path(path), self.dialect.name, replace=storage.replace) as file,
             io.TextIOWrapper(file, encoding="utf-8", newline="") as text,
         ):
             yield lambda select: self._write_csv(select, text, str(path))

@@ -25,7 +25,7 @@ from sqlkrp.maps.parameters import plain, title_of
 from sqlkrp.sql.dialects import dialect as facts_of
 from sqlkrp.sql.facts import ITSELF
 from sqlkrp.sql.names import TableName, quote, quote_table
-from sqlkrp.sql.options import Options, name_list, with_options
+from sqlkrp.sql.options import OF_TEXT, Options, name_list, with_options
 from sqlkrp.sql.side_tables import Table, create_side_table, load_side_table
 from sqlkrp.sql.statement import Preflight, Query, Statement, preflight, write
 from sqlkrp.sql.tables import side_tables
@@ -70,7 +70,7 @@ class FeatureMap(Transformer):
 
     # --- SQL ----------------------------------------------------------------------------------
 
-    @with_options()
+    @with_options(*OF_TEXT)
     def to_sql(self, table: TableName, *, options: Options, dialect: str = "duckdb") -> str:
         """The SELECT statement of this map's features, as text.
 
@@ -80,7 +80,7 @@ class FeatureMap(Transformer):
         """
         return self._write(table, options, dialect).text
 
-    @with_options()
+    @with_options(*OF_TEXT)
     def statement(
         self, table: TableName, *, options: Options, dialect: str = "duckdb"
     ) -> Statement:
@@ -95,6 +95,20 @@ class FeatureMap(Transformer):
         """The sizes of the statement and of a table of its rows, against the dialect's limits."""
         facts = facts_of(dialect)
         return preflight(self.query(quote("source_table", facts), options), facts)
+
+    @with_options("form", "stage", "output", "plan")
+    def to_spark_ml(self, *, options: Options, keep: Iterable[str] | None = None) -> Any:
+        """The map as a stage of a pipeline of ``pyspark.ml``: an SQLTransformer.
+
+        ``keep`` names the columns that go on beside the features; all do if it is left out, as with
+        Spark's own transformers. ``output="vector"`` is what Spark's models read: no SQL makes it,
+        so this is a PipelineModel of an SQLTransformer, a VectorAssembler and another one. All of
+        them are Spark's own, so a saved pipeline needs no sqlkrp.
+        """
+        from sqlkrp.engines.spark_ml import INPUT, stage_of_pipeline
+
+        options = replace(options, keep=tuple(name_list("keep", keep)))
+        return stage_of_pipeline(self.query(INPUT, options), keep_all=keep is None)
 
     def _write(self, table: TableName, options: Options, dialect: str) -> Statement:
         facts = facts_of(dialect)

@@ -294,6 +294,8 @@ _SPARK = Dialect(
     boolean_cast="CAST({value} AS {type})",
     raise_error="CAST(RAISE_ERROR({message}) AS {type})",
     text_type="STRING",
+    # A thousand columns are planned and compiled one by one.
+    output="array",
     array="ARRAY({items})",
     array_cast="CAST({array} AS ARRAY<{type}>)",
     array_item="ELEMENT_AT({array}, {place})",

@@ -112,8 +112,8 @@ class LoopFacts:
     innermost: str = "SELECT"
     """How the SELECT from the source begins."""
     never_null: str = "{value}"
-    """A value as one that is never NULL, where loops ask for that, or are quicker so; a number of its
-    type stands {otherwise}."""
+    """A value as one that is never NULL, where loops ask for that, or are quicker so: a number of
+    its type stands {otherwise}."""
     nan: str = "CAST('NaN' AS {type})"
     """The number of a {type} that is none."""
     message: str | None = "CONCAT({beginning}, {name})"
@@ -199,6 +199,9 @@ class Dialect:
     Where no function raises, a text that is no number does when it is cast. The row's own value
     in it keeps a planner from casting it beforehand."""
     text_type: str = "VARCHAR"
+
+    output: str = "columns"
+    """How features are written where nobody says."""
 
     # --- arrays; all of it None where there are none ------------------------------------------
     array: str | None = None

@@ -15,9 +15,9 @@ from sqlkrp.spelling import near_matches
 from sqlkrp.sql.forms import FORMS
 from sqlkrp.sql.names import TableName
 from sqlkrp.sql.planning import PLANS
-from sqlkrp.sql.vectors import OUTPUTS
+from sqlkrp.sql.vectors import OUTPUTS, VECTOR
 
-__all__ = ["OPTIONS", "Options", "name_list", "with_options"]
+__all__ = ["OF_TEXT", "OPTIONS", "Options", "name_list", "with_options"]
 
 Result = TypeVar("Result")
 
@@ -46,10 +46,11 @@ class Options:
         ("features", "projection"),
     )
     output: str = _option(
-        "columns",
-        "how features are written: columns (one each), array (all in one column), or bits (signs, "
-        "64 in a whole number)",
-        tuple(OUTPUTS),
+        "auto",
+        "how features are written: columns (one each), array (all in one column), vector (of "
+        "Spark's MLlib, where it runs), bits (signs, 64 in a whole number), or auto: columns, and "
+        "an array in Spark",
+        ("auto", *OUTPUTS, VECTOR),
     )
     plan: str = _option(
         "auto",
@@ -72,6 +73,13 @@ class Options:
         "value are there too",
     )
 
+    how: str = _option(
+        "sql",
+        "what computes: sql (the engine), or arrow (NumPy where the rows are, which in Spark are "
+        "executors that have sqlkrp)",
+        ("sql", "arrow"),
+    )
+
     def __post_init__(self) -> None:
         for one in fields(self):
             value, allowed = getattr(self, one.name), one.metadata["allowed"]
@@ -92,6 +100,9 @@ class Options:
 
 #: The options by name, as they are declared: ``default``, and ``metadata`` of meaning and allowed.
 OPTIONS: dict[str, Field[Any]] = {one.name: one for one in fields(Options)}
+
+#: Those of a text that nobody runs here.
+OF_TEXT = tuple(name for name in OPTIONS if name != "how")
 
 
 def name_list(what: str, names: Iterable[str] | None) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,14 @@ from sqlkrp.errors import LimitError, ParameterError, visible
 from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.forms import FORMS, Form
 from sqlkrp.sql.job import Job, LongInput, Written
+from sqlkrp.sql.levels import Levels
 from sqlkrp.sql.names import require_distinct
 from sqlkrp.sql.options import Options
 from sqlkrp.sql.planning import Plan, plan_program
 from sqlkrp.sql.preflight import Check, require_fits, statement_checks, table_checks
 from sqlkrp.sql.side_tables import Table
 from sqlkrp.sql.tables import side_tables
-from sqlkrp.sql.vectors import OUTPUTS
+from sqlkrp.sql.vectors import OUTPUTS, VECTOR, Vector
 from sqlkrp.stages import Elementwise, Program
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "finished",
     "preflight",
     "write",
+    "write_reading",
 ]
 
 
@@ -64,6 +66,12 @@ class Query:
         """The program that is asked for: the features, or the bare projection."""
         whole = self.options.stage == "features"
         return self.program if whole else self.program.projection()
+
+    def decided(self, dialect: Dialect) -> Query:
+        """The query with how features are written decided."""
+        if self.options.output != "auto":
+            return self
+        return replace(self, options=replace(self.options, output=dialect.output))
 
     def guards(self, form: Form) -> bool:
         """Whether the statement in this form stops at a missing value."""
@@ -115,6 +123,7 @@ def draft(query: Query, dialect: Dialect) -> Statement:
 
     Of forms that suit, the first that the engine takes; of those that are all too large, the first.
     """
+    query = query.decided(dialect)
     _require_output(query, dialect)
     drafts = []
     for statement in _drafts(query, dialect):
@@ -213,10 +222,26 @@ def preflight(query: Query, dialect: Dialect) -> Preflight:
 
 def features_table(statement: Statement, query: Query, dialect: Dialect) -> list[Check]:
     """The sizes of a table of a statement's rows."""
-    output, dtype = query.options.output, query.program.prepare.dtype
+    output, dtype = query.decided(dialect).options.output, query.program.prepare.dtype
     number_bytes = 8 if output == "bits" else np.dtype(dtype).itemsize
     n_features = len(statement.columns) - statement.n_kept
     return table_checks(statement.n_kept, n_features, number_bytes, output, dialect)
+
+
+def write_reading(query: Query, dialect: Dialect) -> Statement:
+    """The statement that reads features which were computed without SQL.
+
+    The query's relation has them in an array column ``a``, which is NULL in rows without features,
+    and columns ``k0``, ``k1``, ... to hand on.
+    """
+    query = query.decided(dialect)
+    _require_output(query, dialect)
+    job = replace(_job(query, FORMS["wide"], None, dialect), guard=False)
+    items = [dialect.item("a", place) for place in range(len(job.program.names))]
+    levels = Levels(job)
+    select = levels.select(Vector(items, array="a", there="a IS NOT NULL"))
+    written = Written(select, levels.widest, {})
+    return _finished(query, written, query.options.how, "asked for", None, job, dialect)
 
 
 def _plan(query: Query, form: Form, dialect: Dialect) -> Plan:
@@ -237,19 +262,28 @@ def _statement(
     if query.long is None:  # else they are data, not names
         require_distinct(job.program.prepare.columns, "input column", dialect)
     require_distinct(job.columns, "output column", dialect)
+    return _finished(query, form.write(job), form.name, because, plan, job, dialect)
+
+
+def _finished(
+    query: Query,
+    written: Written,
+    form: str,
+    because: str,
+    plan: Plan | None,
+    job: Job,
+    dialect: Dialect,
+) -> Statement:
     lines = [
         f"sqlkrp map {query.digest}",
-        f"{query.title}; {query.options.stage}, {form.name} form",
+        f"{query.title}; {query.options.stage}, {form} form",
     ]
     if job.side:
         lines.append("joins side tables of this map: sqlkrp tables MAP writes them, with load.sql")
     items = len(job.program.names) if query.options.output == "array" else 0
-    written = form.write(job)
-    text, found = finished(written, lines, form.name, dialect, outputs=job.columns, items=items)
+    text, found = finished(written, lines, form, dialect, outputs=job.columns, items=items)
     n_kept = len(job.kept)
-    return Statement(
-        text, form.name, because, job.columns, n_kept, plan, found, written.side_tables
-    )
+    return Statement(text, form, because, job.columns, n_kept, plan, found, written.side_tables)
 
 
 def _job(query: Query, form: Form, plan: Plan | None, dialect: Dialect) -> Job:
@@ -297,6 +331,11 @@ def finished(
 
 
 def _require_output(query: Query, dialect: Dialect) -> None:
+    if query.options.output == VECTOR:
+        raise ParameterError(
+            "output='vector' is made by a session of Spark's, and not by SQL: print an array, or "
+            "take to_spark_ml()"
+        )
     if query.options.output == "array" and dialect.array is None:
         raise LimitError(f"{dialect.name} has no arrays of numbers: use output='columns'")
     last = query.asked.stages[-1]

@@ -9,7 +9,7 @@ from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.names import quote
 from sqlkrp.sql.packing import bit_names, packed
 
-__all__ = ["OUTPUTS", "Output", "Vector"]
+__all__ = ["OUTPUTS", "VECTOR", "Output", "Vector"]
 
 
 class Vector(Sequence[str]):
@@ -72,6 +72,9 @@ def _bits(values: Vector, type_name: str, dialect: Dialect) -> list[str]:
         return whole_numbers
     return [f"CASE WHEN {values.there} THEN {number} END" for number in whole_numbers]
 
+
+#: What a session makes of an array, where it can; no SQL does.
+VECTOR = "vector"
 
 #: By the names that users have for them.
 OUTPUTS: dict[str, Output] = {
