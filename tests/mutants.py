@@ -657,7 +657,7 @@ MUTANTS = [
         ("tests/test_dialects.py::test_auto_takes_the_tables_where_wide_is_too_much",),
     ),
     Mutant(
-        "sqlkrp/sql/loops.py",
+        "sqlkrp/sql/arrays.py",
         "found = np.where(sign < 0, found + self.count, found)",
         "found = np.where(sign < 0, found, found)",
         "loops lose the signs of a hyperplane",
@@ -665,7 +665,7 @@ MUTANTS = [
     ),
     Mutant(
         "sqlkrp/sql/loops.py",
-        "loops.places(other, absent=_ONE)",
+        "loops.places(other, absent=ONE)",
         "loops.places(other)",
         "in loops a term with fewer factors is 0",
         ("tests/test_engines.py::test_every_stage_agrees_whatever_is_missing",),
@@ -679,17 +679,52 @@ MUTANTS = [
     ),
     Mutant(
         "sqlkrp/sql/loops.py",
-        "np.insert(place, empty, _ZERO)",
-        "np.insert(place, empty, _ONE)",
+        "np.insert(place, empty, ZERO)",
+        "np.insert(place, empty, ONE)",
         "in loops a hyperplane without entries is 1",
         ("tests/test_agreement.py::test_a_pool_of_all_zero_hyperplanes_gives_zeros",),
     ),
     Mutant(
-        "sqlkrp/sql/loops.py",
+        "sqlkrp/sql/arrays.py",
         "Vector(map(levels.if_complete, items)",
         "Vector(items",
         "in loops a row that misses a value has features",
         ("tests/test_engines.py::test_every_stage_agrees_whatever_is_missing",),
+    ),
+    Mutant(
+        "sqlkrp/sql/loops.py",
+        'f"CASE WHEN {value} < {least} THEN {least} WHEN {value} > {most} THEN {most} "',
+        'f"CASE WHEN {value} < {least} THEN {least} WHEN {value} > {most} THEN {value} "',
+        "in loops outliers are not held from above",
+        ("tests/test_engines.py::test_every_stage_agrees_whatever_is_missing",),
+    ),
+    Mutant(
+        "sqlkrp/sql/loops.py",
+        'value = f"({value} - {loops.number_of(_of_all(stage, stage.shift, 0.0))})"',
+        'value = f"({value} - {loops.number_of(_of_all(stage, stage.shift, 1.0))})"',
+        "in loops the constant is shifted",
+        ("tests/test_engines.py",),
+    ),
+    Mutant(
+        "sqlkrp/sql/loops.py",
+        "_of_all(stage, stage.fill, 0.0)",
+        "_of_all(stage, 0 * stage.fill, 0.0)",
+        "in loops a missing value is read as 0 whatever the policy",
+        ("tests/test_engines.py",),
+    ),
+    Mutant(
+        "sqlkrp/sql/loops.py",
+        "factors.append(loops.number_of(signs))",
+        "factors.append(loops.number_of(abs(signs)))",
+        "in loops products lose their signs",
+        ("tests/test_agreement.py::test_both_forms_equal_numpy_on_dyadic_data",),
+    ),
+    Mutant(
+        "sqlkrp/sql/loops.py",
+        "length = 0 OR i = {stage.n_inputs}",
+        "length = 0 OR i = 0",
+        "in loops the constant is divided by a row's length",
+        ("tests/test_engines.py",),
     ),
     Mutant(
         "sqlkrp/sql/facts.py",
@@ -765,8 +800,8 @@ MUTANTS = [
     ),
     Mutant(
         "sqlkrp/files.py",
-        "    remove_dead(target.parent, leftover)\n",
-        "",
+        "    _remove_dead_of(target)\n    with reserve",
+        "    with reserve",
         "what a killed run left behind stays for ever",
         ("tests/test_kill.py::test_kill_9_during_an_export",),
     ),
@@ -914,8 +949,8 @@ MUTANTS = [
     ),
     Mutant(
         "sqlkrp/engines/database.py",
-        "                if not self._session.can.transactions:\n",
-        "                if self._session.can.transactions:\n",
+        "            if not self._session.can.transactions and target.found is None:",
+        "            if self._session.can.transactions and target.found is None:",
         "without transactions a table that could not be finished stays",
         (
             "tests/test_capabilities.py"

@@ -13,11 +13,11 @@ from sqlkrp.errors import ParameterError, SqlkrpError, UnknownParameterError
 from sqlkrp.sql.options import OPTIONS, Options
 
 #: What takes them all, and what takes some.
-ALL = [
-    sqlkrp.KRP.to_sql, sqlkrp.KRP.statement,
-    sqlkrp.Database.create, sqlkrp.Database.export, sqlkrp.Database.relation,
-]  # fmt: skip
+ALL = [sqlkrp.Database.create, sqlkrp.Database.export, sqlkrp.Database.relation]
+OF_TEXT = [name for name in OPTIONS if name != "how"]  # nothing is run
 SOME = {
+    sqlkrp.KRP.to_sql: OF_TEXT,
+    sqlkrp.KRP.statement: OF_TEXT,
     sqlkrp.KRP.preflight: ["form", "stage", "output", "plan", "keep"],
     sqlkrp.Database.verify: ["form", "plan", "long", "rows"],
     sqlkrp.Database.source: ["long"],

@@ -156,10 +156,9 @@ class Database(Shown):
             )
 
     def _target(self, into: TableName, storage: Storage) -> Target:
-        target = replace(self._session.target(into), storage=storage)
-        if storage.replace and target.found is not None and not self._session.can.transactions:
+        if storage.replace and not self._session.can.transactions:
             self._require("replaces", "drop the old one first, and leave out replace=True")
-        return target
+        return replace(self._session.target(into), storage=storage)
 
     def _made(self, target: Target, statement: Statement, told: str, *, view: bool) -> int | None:
         """Make what was written, or append it to what is there; how many rows came."""

@@ -212,7 +212,7 @@ def _products(loops: Loops, stage: SumOfProducts) -> list[str]:
     for term, signs in enumerate(stage.sign.T):
         factors = [loops.item(array, places) for places in stage.factors[:, term].T]
         if np.any(signs < 0):
-            factors.append(loops.number_of(signs.astype("f8")))
+            factors.append(loops.number_of(signs))
         terms.append(" * ".join(factors))
     return terms
 
