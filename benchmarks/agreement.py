@@ -1,9 +1,11 @@
 """Every map in every form, in each engine that is executed, against its NumPy twin.
 
-    python -m benchmarks.agreement --data DIR [--engines a,b] [--rows N] [--out FILE]
+    python -m benchmarks.agreement --data DIR [--engines a,b] [--forms a,b] [--rows N] [--out FILE]
 
-On wine (real data) and on dyadic rows, whose sums are exact. Needs the extras ``test`` and
-``spark``, Java and MariaDB, as the slow tests do. Writes ``benchmarks/results/agreement.md``.
+On wine (real data), on dyadic rows, whose sums are exact, and on dyadic rows of which some miss
+values, by each policy for these, one of them in single precision. Needs the extras ``test`` and
+``spark``, Java and MariaDB, as the slow tests do; SQLKRP_TEST_SPARK names another master, or
+``connect``. Writes ``benchmarks/results/agreement.md``.
 """
 
 from __future__ import annotations
@@ -15,10 +17,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 
 import sqlkrp
 from benchmarks.measuring import PAPER, markdown, versions
 from sqlkrp.errors import ColumnError, LimitError
+from sqlkrp.sql.forms import FORMS
 
 # Columns as they are, and no constant that is rounded: sums of dyadic rows are exact.
 _AS_IT_IS: dict[str, Any] = {"scaling": None, "random_state": 0}
@@ -54,6 +58,9 @@ MAPS: dict[str, sqlkrp.FeatureMap] = {
 }
 
 
+#: What becomes of missing values, and the dtype that this is tried with.
+POLICIES = {"zero": "float32", "mean": "float64", "propagate": "float64"}
+TITLES = {name: f"dyadic, with missing values: {name}, {dtype}" for name, dtype in POLICIES.items()}
 RESULTS = Path(__file__).parent / "results"
 TESTS = Path(__file__).parents[1] / "tests"
 # GoogleSQL ("bigquery") takes a minute or more for a map of this size, in the tables form.
@@ -75,6 +82,7 @@ def main() -> None:
         help="default: all of wine, and 200",
     )
     parser.add_argument("--engines", default=ENGINES, help="names, with commas")
+    parser.add_argument("--forms", default=",".join(FORMS), help="names, with commas")
     parser.add_argument("--out", type=Path, default=RESULTS / "agreement.md")
     given = parser.parse_args()
     sys.path.append(str(TESTS))  # whose modules import each other by their names
@@ -85,8 +93,9 @@ def main() -> None:
     dyadic = pd.DataFrame(rng.integers(-64, 65, (few, 11)) / 16, columns=list("abcdefghijk"))
     errors: Errors = {}
     same: dict[str, list[bool]] = {}
+    forms = given.forms.split(",")
     for engine in given.engines.split(","):
-        compare_engine(engine, {"wine": wine, "dyadic": dyadic}, errors, same)
+        compare_engine(engine, {"wine": wine, "dyadic": dyadic}, forms, errors, same)
     rows = f"{len(wine):,} rows of wine and {few} dyadic rows"
     given.out.write_text("\n".join(report(errors, same, given.engines.split(","), rows)))
     print(f"wrote {given.out}")
@@ -97,7 +106,11 @@ Errors = dict[tuple[str, str, str], list[float]]
 
 
 def compare_engine(
-    engine: str, data: dict[str, pd.DataFrame], errors: Errors, same: dict[str, list[bool]]
+    engine: str,
+    data: dict[str, pd.DataFrame],
+    wanted: list[str],
+    errors: Errors,
+    same: dict[str, list[bool]],
 ) -> None:
     """The errors of one engine, and whether projections by + and - alone come out bit for bit."""
     from campaign import opened
@@ -107,16 +120,22 @@ def compare_engine(
         for name, one in MAPS.items():
             for kind, rows in data.items():
                 one.fit(rows)
-                forms = forms_of(engine)
+                forms = [form for form in forms_of(engine) if form in wanted]
                 found = [error(one, rows, session, form) for form in forms]
                 errors[kind, name, engine] = found
                 print(engine, kind, name, *map(told, found), file=sys.stderr, flush=True)
+            for policy in POLICIES:
+                found = with_holes(one, data["dyadic"], policy, session, forms)
+                errors[policy, name, engine] = found
+                print(engine, policy, name, *map(told, found), file=sys.stderr, flush=True)
+            one.fit(data["dyadic"])
             same.setdefault(name, []).extend(projection(one, data["dyadic"], session, forms))
 
 
 def report(errors: Errors, same: dict[str, list[bool]], engines: list[str], rows: str) -> list[str]:
     """The page."""
-    worst = max(one for found in errors.values() for one in found if not np.isnan(one))
+    double = [found for (kind, *_), found in errors.items() if POLICIES.get(kind) != "float32"]
+    worst = max(one for found in double for one in found if not np.isnan(one))
     ternary = {name: all(found) for name, found in same.items() if found}
     page = [
         "# Agreement with the NumPy twin\n",
@@ -125,17 +144,30 @@ def report(errors: Errors, same: dict[str, list[bool]], engines: list[str], rows
         "difference of all features and rows, as a share of the largest feature, in the forms "
         "wide, array (where the engine has loops) and tables; 0 is bit for bit, and a dash is a "
         "statement that the engine has no room for. MySQL's text is run by MariaDB.\n",
-        f"The largest difference is {told(worst)} of the largest feature. Of {len(ternary)} "
-        f"ternary projections ⟨x, r⟩ of dyadic rows {sum(ternary.values())} agree {SAME}, in every "
-        "engine and form.\n",
+        f"The largest difference is {told(worst)} of the largest feature in double precision. Of "
+        f"{len(ternary)} ternary projections ⟨x, r⟩ of dyadic rows {sum(ternary.values())} agree "
+        f"{SAME}, in every engine and form.\n",
     ]
-    for kind in ("wine", "dyadic"):
+    for kind in ("wine", "dyadic", *POLICIES):
         cells = [
             [name, *(" / ".join(map(told, errors[kind, name, engine])) for engine in engines)]
             for name in MAPS
         ]
-        page += [f"## {kind}\n", *markdown(["map", *engines], cells), ""]
+        page += [f"## {TITLES.get(kind, kind)}\n", *markdown(["map", *engines], cells), ""]
     return page
+
+
+def with_holes(
+    one: Any, rows: pd.DataFrame, policy: str, session: Any, forms: list[str]
+) -> list[float]:
+    """The errors of a map with this policy, on rows of which every third misses a value."""
+    parameters = one.get_params()
+    dtypes = {name: POLICIES[policy] for name in parameters if name.endswith("dtype")}
+    nulls = next(name for name in parameters if name.endswith("nulls"))  # the first map's
+    other = clone(one).set_params(**dtypes, **{nulls: policy}).fit(rows)
+    holes = rows.copy()
+    holes.iloc[::3, 2] = np.nan
+    return [error(other, holes, session, form) for form in forms]
 
 
 def found(one: Any, data: pd.DataFrame, session: Any, form: str, stage: str) -> np.ndarray:
@@ -149,10 +181,12 @@ def error(one: Any, data: pd.DataFrame, session: Any, form: str) -> float:
     """The largest difference, as a share of the largest feature; NaN where there is no room."""
     expected = one.transform(data)
     try:
-        difference = np.abs(found(one, data, session, form, "features") - expected)
+        there = found(one, data, session, form, "features")
     except LimitError:
         return np.nan
-    return float(difference.max() / np.abs(expected).max())
+    if not np.array_equal(np.isnan(there), np.isnan(expected)):
+        return np.inf
+    return float(np.nanmax(np.abs(there - expected)) / np.nanmax(np.abs(expected)))
 
 
 def told(share: float) -> str:

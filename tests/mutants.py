@@ -934,7 +934,7 @@ MUTANTS = [
         ("tests/test_capabilities.py::test_an_engine_of_single_statements_creates_and_exports",),
     ),
     Mutant(
-        "sqlkrp/engines/database.py",
+        "sqlkrp/engines/targets.py",
         "if read == target or target[0][-1].lower() in below:",
         "if read == target:",
         "a table is replaced by the features of a view of it",

@@ -8,7 +8,7 @@ exporting writes one file.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,15 +17,22 @@ from sqlkrp.display import Shown
 from sqlkrp.engines.checks import check_columns, check_values
 from sqlkrp.engines.inputs import Input, look_at
 from sqlkrp.engines.samples import computed_of_sample
-from sqlkrp.engines.session import Found, Session, Storage, TableOrFile, Target
+from sqlkrp.engines.session import Session, TableOrFile, Target
 from sqlkrp.engines.sources import TableSource, read_input
+from sqlkrp.engines.targets import (
+    require_kept,
+    require_same,
+    require_view,
+    storage_in,
+    target_in,
+)
 from sqlkrp.engines.twin import written_by_twin
-from sqlkrp.errors import ColumnError, ParameterError, TargetExistsError
+from sqlkrp.errors import ParameterError
 from sqlkrp.files import require_other_file
 from sqlkrp.maps.allowed import Number, Switch, Whole
 from sqlkrp.maps.feature_map import FeatureMap, require_map
 from sqlkrp.sql.names import TableName, quote_table
-from sqlkrp.sql.options import Options, name_list, with_options
+from sqlkrp.sql.options import Options, with_options
 from sqlkrp.sql.preflight import require_fits
 from sqlkrp.sql.statement import Query, Statement, features_table, write
 from sqlkrp.sql.vectors import VECTOR
@@ -110,14 +117,14 @@ class Database(Shown):
         ``partition_by`` names kept columns to part it by.
         """
         Switch().require("view", view)
-        storage = self._storage(options, replace, append, format, partition_by)
+        storage = storage_in(self._session, replace, append, format, partition_by)
         if view:
-            self._require_view(options, storage)
+            require_view(self._session, options, storage)
         with self._session.transaction():
             query, data = self._query(fitted, table, options, run_now=not view)
-            _require_kept(storage.partition_by, query.options.keep)
-            target = self._target(into, storage)
-            self._require_free(target, [data.table, options.rows], view=view)
+            require_kept(storage.partition_by, query.options.keep)
+            sources = [data.table, options.rows]
+            target = target_in(self._session, into, storage, sources, view=view)
             statement = self._written(query)
             self._require_fit(statement, query, view=view)
             # After the statement is written, so that one that is too large fails fast.
@@ -125,46 +132,11 @@ class Database(Shown):
             count = self._made(target, statement, f"sqlkrp map {fitted.digest_}", view=view)
         return Run(statement, count)
 
-    def _storage(
-        self,
-        options: Options,
-        replace: bool,
-        append: bool,
-        format: str | None,
-        partition_by: Iterable[str],
-    ) -> Storage:
-        """How a result is to be kept, if the engine can."""
-        Switch().require("replace", replace)
-        Switch().require("append", append)
-        if replace and append:
-            raise ParameterError("replace=True and append=True are both given: give one")
-        if format is not None and not (isinstance(format, str) and format.isidentifier()):
-            raise ParameterError(f"format={format!r} is no name of a format, such as 'parquet'")
-        parted = tuple(name_list("partition_by", partition_by))
-        storage = Storage(replace=replace, append=append, format=format, partition_by=parted)
-        if not storage.is_plain:
-            self._require("storage", "leave them out")
-        return storage
-
-    def _require_view(self, options: Options, storage: Storage) -> None:
-        self._require("views", "create a table")
-        if not storage.is_plain:
-            raise ParameterError("append, format and partition_by are for tables: leave them out")
-        if options.how != "sql" or options.output == VECTOR:
-            raise ParameterError(
-                "a view is SQL alone: leave out how='arrow' and output='vector', or create a table"
-            )
-
-    def _target(self, into: TableName, storage: Storage) -> Target:
-        if storage.replace and not self._session.can.transactions:
-            self._require("replaces", "drop the old one first, and leave out replace=True")
-        return replace(self._session.target(into), storage=storage)
-
     def _made(self, target: Target, statement: Statement, told: str, *, view: bool) -> int | None:
         """Make what was written, or append it to what is there; how many rows came."""
         with self._session.holding(statement.side_tables):
             if target.storage.append and target.found is not None:
-                self._require_same(target, statement, told)
+                require_same(self._session, target, statement, told)
                 return self._session.append(target, statement.text)
             count = self._session.create(target, statement.text, view=view)
         try:
@@ -175,24 +147,6 @@ class Database(Shown):
                 self._drop(target, view=view)
             raise
         return count
-
-    def _require_same(self, target: Target, statement: Statement, told: str) -> None:
-        """Raise an error unless a table was made by the same map, with the same columns."""
-        there = self._session.told(target)
-        if there != told:
-            raise TargetExistsError(
-                f"{target.name!r} was not made by this map ({told}), but says {there or 'nothing'}"
-                ": append to a table that it made, or give another name"
-            )
-        columns = self._session.describe(
-            quote_table(target.full, self._session.dialect), target.name
-        )
-        if set(columns) != set(statement.columns):
-            other = sorted(set(columns) ^ set(statement.columns))
-            raise ColumnError(
-                f"{target.name!r} and what is appended do not have the same columns: "
-                f"{', '.join(map(repr, other[:5]))} is not in both"
-            )
 
     def _require_fit(self, statement: Statement, query: Query, *, view: bool) -> None:
         """Raise an error unless a table has room for the rows, or a view needs no side tables."""
@@ -237,7 +191,7 @@ class Database(Shown):
         The file appears when it is whole; an existing one is replaced only on request. Spark writes
         a folder of files, and has ``append``, ``format`` and ``partition_by``, as :meth:`create`.
         """
-        storage = self._storage(options, replace, append, format, partition_by)
+        storage = storage_in(self._session, replace, append, format, partition_by)
         if options.output == "auto":
             options = _with_output(options, self._session.output_of(path, storage))
         named = table.data.table if isinstance(table, TableSource) else table
@@ -250,7 +204,7 @@ class Database(Shown):
             self._session.transaction(keep=False),
         ):
             query, data = self._query(fitted, table, options, run_now=True)
-            _require_kept(storage.partition_by, query.options.keep)
+            require_kept(storage.partition_by, query.options.keep)
             statement = self._written(query)
             check_values(self._session, query.program, data)
             with self._session.holding(statement.side_tables):
@@ -357,46 +311,6 @@ class Database(Shown):
             statement = replace(statement, text=text)
         return statement
 
-    def _require_free(
-        self,
-        target: Target,
-        sources: Sequence[TableOrFile | None],
-        *,
-        view: bool,
-    ) -> None:
-        found, name, storage = target.found, target.name, target.storage
-        if found is None:
-            return
-        for source in sources:
-            if isinstance(source, (str, tuple)):  # else it is a file, or a DataFrame
-                self._require_other(found, source)
-        existing, wanted = found[1], "view" if view else "table"
-        if not (storage.replace or storage.append):
-            raise TargetExistsError(
-                f"{name!r} exists already: choose another name, or replace it (replace=True)"
-            )
-        if existing != wanted:
-            raise TargetExistsError(
-                f"{name!r} is a {existing} and a {wanted} was asked for: drop it first"
-            )
-
-    def _require_other(self, target: Found, source: TableName) -> None:
-        read = self._session.find(source)
-        below = self._session.reads(quote_table(source, self._session.dialect))
-        if read is not None and read[1] == "table":
-            below -= {read[0][-1].lower()}  # itself; the rest are parts of it
-        if read == target or target[0][-1].lower() in below:
-            raise ParameterError(
-                f"{'.'.join(target[0])!r} is read by this: give the features another name"
-            )
-
 
 def _with_output(options: Options, output: str) -> Options:
     return replace(options, output=output)
-
-
-def _require_kept(names: Sequence[str], kept: Sequence[str]) -> None:
-    """Raise ColumnError unless columns to part by are handed on."""
-    for name in names:
-        if name not in kept:
-            raise ColumnError(f"partition_by={name!r} is not handed on: keep it, too (keep=[...])")
