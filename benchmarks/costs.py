@@ -4,11 +4,13 @@
 
 - Planning: wide statements of as many additions as ``Limits.operations`` of the engine's record
   allows, and of a quarter of them, on no rows.
-- Costs: each plan (plain, shared, butterflies) of the sums of three pools, on no rows and on so
+- Costs: each plan (plain, shared, butterflies) of the sums of three pools, on one row and on so
   many that the plainest takes about S seconds. From these the engine's costs are fitted, to stand
   beside those of its record.
 
-Needs the extra ``test``, whose engines it runs. Writes ``benchmarks/results/costs.md``.
+``--engines spark --repeats 1`` measures Spark as users run it: statements that are new to it, whose
+Java is compiled. It needs the extra ``spark``; the others need ``test``. Writes
+``benchmarks/results/costs.md``.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +83,7 @@ def report(planned: list[list[str]], runs: list[list[str]], fitted: list[list[st
         *markdown(["engine", "additions a row", "MB of SQL", "seconds"], planned),
         f"## Plans of the sums of {COLUMNS} columns\n",
         "The least seconds of interleaved runs.\n",
-        *markdown([*head, "rows", "seconds on none", "seconds on the rows"], runs),
+        *markdown([*head, "rows", "seconds on one row", "seconds on the rows"], runs),
         "## Costs, fitted to these runs\n",
         "Seconds; in brackets the record's, and whose they are. What is not here (an array's item, "
         "the overhead of a statement and of a row) is no part of the fit.\n",
@@ -98,6 +101,13 @@ def opened(name: str) -> Iterator[Any]:
         if name == "postgres":
             server = stack.enter_context(running(Server().create()))
             one: Any = engines.Postgres(server.url)
+        elif name == "spark":
+            from tests.spark_server import session
+
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            one = engines.Spark(stack.enter_context(session()))
+            # Of files: it computes rows that a plan holds while it plans.
+            one.store = partial(store_files, one, Path(folder))
         elif name == "clickhouse":
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             one = engines.ClickHouse(Path(folder))
@@ -106,6 +116,14 @@ def opened(name: str) -> Iterator[Any]:
             one = {**kinds, "datafusion": engines.DataFusion}[name]()
         stack.callback(one.close)
         yield one
+
+
+def store_files(engine: Any, folder: Path, frame: pd.DataFrame, table: str) -> None:
+    """A table of Spark's as two files."""
+    path = Path(tempfile.mkdtemp(dir=folder))
+    for half in (0, 1):
+        frame.iloc[half::2].to_parquet(path / f"{half}.parquet")
+    engine.connection.read.parquet(str(path)).createOrReplaceTempView(table)
 
 
 def planning(engine: Any) -> Iterator[list[str]]:
@@ -167,18 +185,18 @@ def measure(engine: Any, wanted: float, repeats: int) -> Iterator[Run]:
     most = max(circuit.additions for _, circuit, _ in texts.values())
     rows = int(min(_MOST_ROWS, wanted / (most * dialect.costs.addition)))
     seconds: dict[tuple[str, str, int], list[float]] = {}
-    for there in (0, rows):
+    for there in (1, rows):  # Spark leaves all out where there is none
         store(engine, COLUMNS, there)
         for _ in range(repeats):
             for key, (text, *_) in texts.items():
                 seconds.setdefault((*key, there), []).append(timed(engine, text))
     for (pool, plan), (_, circuit, n_sums) in texts.items():
-        least = [min(seconds[pool, plan, there]) for there in (0, rows)]
+        least = [min(seconds[pool, plan, there]) for there in (1, rows)]
         yield (pool, plan, circuit.additions, circuit.columns, n_sums, rows, least[0], least[1])
 
 
 def fit(name: str, runs: list[Run]) -> Iterator[list[str]]:
-    """The engine's costs: of planning from the runs on no rows, of rows from the rest."""
+    """The engine's costs: of planning from the runs on one row, of rows from the rest."""
     additions, columns, n_sums, rows, none, some = (
         np.array([one[i] for one in runs], dtype="float64") for i in range(2, 8)
     )
