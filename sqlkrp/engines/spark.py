@@ -264,16 +264,20 @@ class Spark(Session):
         columns = [quote(column, self.dialect) for column in storage.partition_by]
         parted = f" PARTITIONED BY ({', '.join(columns)})" if columns else ""
         kind, name = storage.format or "parquet", quote_table(table, self.dialect)
-        with writing_elsewhere(self._folder_of(table), _UNFINISHED):
+        folder = self._folder_of(table)
+        with writing_elsewhere(folder, _UNFINISHED) if folder else contextlib.nullcontext():
             self.execute(f"CREATE TABLE {name} USING {kind}{parted} AS {select}", what)
 
-    def _folder_of(self, table: TableName) -> Path:
+    def _folder_of(self, table: TableName) -> Path | None:
         """Where Spark keeps a table by default, if that is a folder of this machine."""
         *schema, bare = table_name(table, self.dialect)
         known = schema or [self.connection.catalog.currentDatabase()]
-        told = f"DESCRIBE SCHEMA {quote_table(tuple(known), self.dialect)}"
-        about = dict(self.rows(told, "looking where tables are kept"))
-        return Path(about.get("Location", "").removeprefix("file:")) / bare.lower()
+        try:
+            told = self._sql(f"DESCRIBE SCHEMA {quote_table(tuple(known), self.dialect)}").collect()
+        except PySparkException:
+            return None  # not every catalogue tells
+        place = {row[0]: row[1] for row in told}.get("Location", "")
+        return Path(place.removeprefix("file:")) / bare.lower() if place[:5] == "file:" else None
 
     def _replace_table(self, into: Target, select: str, what: str) -> None:
         """Make a table beside the old one, and when it is whole give it the old one's name."""
