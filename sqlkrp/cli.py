@@ -310,7 +310,7 @@ def _run(given: argparse.Namespace) -> int:
     _say(
         given,
         [
-            ("created", f"{given.into}: {what}, {form}"),
+            ("appended to" if given.append else "created", f"{given.into}: {what}, {form}"),
             ("map", fitted.digest_[:12]),
             *([("note", f"{listed(twice)}: kept, and read by the map as well")] if twice else []),
         ],

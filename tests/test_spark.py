@@ -433,3 +433,81 @@ def test_a_stage_of_a_pipeline_refuses_what_it_cannot_be(spark):
         paper_krp(2, 5, random_state=0).fit(["a", "__THIS__"]).to_spark_ml()
     with pytest.raises(LimitError, match="no room for side tables"):
         paper_krp(2, 5, random_state=0).fit(["a", "b"]).to_spark_ml(form="tables")
+
+
+# --- what a fresh user found ----------------------------------------------------------------------
+
+
+def test_a_folder_that_is_read_is_never_emptied(spark, db, krp, tmp_path):
+    path = tmp_path / "big.parquet"
+    as_frame(spark, FRAME).write.parquet(str(path))
+    spark.sql(f"CREATE TABLE outside USING parquet LOCATION '{path}'")
+    for source in (f"parquet.`{path}`", spark.read.parquet(str(path)), "outside"):
+        for how in ("sql", "arrow"):
+            with pytest.raises(ParameterError, match="is read by this"):
+                db.export(krp, source, path, replace=True, how=how)
+    assert spark.read.parquet(str(path)).count() == 40
+    db.export(krp, f"parquet.`{path}`", tmp_path / "big.parquet2", format="parquet")
+    db.export(krp, f"parquet.`{path}`", tmp_path / "big.parquet2", format="parquet", replace=True)
+
+
+def test_a_folder_takes_only_rows_like_its_own(spark, db, krp, tmp_path):
+    parted, array, csv = tmp_path / "p.parquet", tmp_path / "a.parquet", tmp_path / "f.csv"
+    db.export(krp, "t", parted, keep=["name", "id"], partition_by=["name"])
+    with pytest.raises(ParameterError, match=r"parted otherwise: give partition_by=\['name'\]"):
+        db.export(krp, "t", parted, keep=["name", "id"], append=True)
+    db.export(krp, "t", array)
+    with pytest.raises(ParameterError, match="is not parted: give no partition_by"):
+        db.export(krp, "t", array, keep=["name"], append=True, partition_by=["name"])
+    for output in ("columns", "vector"):
+        with pytest.raises(ColumnError, match="do not have the same columns"):
+            db.export(krp, "t", array, append=True, output=output)
+    with pytest.raises(EngineError, match="writing"):
+        db.export(krp, "t", array, append=True, format="orc")
+    db.export(krp, "t", csv, keep=["id", "name"])
+    with pytest.raises(ColumnError, match="do not have the same columns"):
+        db.export(krp, "t", csv, keep=["name", "id"], append=True)
+    assert [spark.read.parquet(str(path)).count() for path in (parted, array)] == [40, 40]
+    assert db.export(krp, "t", csv, keep=["id", "name"], append=True).rows == 40
+
+
+def test_a_table_takes_only_rows_like_its_own(spark, db, krp):
+    db.create(krp, "t", "f", keep=["id"])
+    with pytest.raises(TargetExistsError, match="was not made by this map"):
+        db.create(krp, "t", "f", keep=["id"], append=True, stage="projection")
+    with pytest.raises(ColumnError, match="'krp' is not in both, or of another type"):
+        db.create(krp, "t", "f", keep=["id"], append=True, output="vector")
+    with pytest.raises(ParameterError, match="is kept as parquet: append to it without format"):
+        db.create(krp, "t", "f", keep=["id"], append=True, format="orc")
+    with pytest.raises(ParameterError, match="is not parted"):
+        db.create(krp, "t", "f", keep=["id"], append=True, partition_by=["id"])
+    assert spark.table("f").count() == 40
+
+
+def test_java_s_own_errors_are_one_line(spark, db, krp, tmp_path):
+    for call in (
+        lambda: db.create(krp, "t", "f", format="nosuch"),
+        lambda: db.export(krp, "t", tmp_path / "f", format="nosuch"),
+        lambda: db.export(krp, "t", "s3://nowhere/f.parquet"),
+    ):
+        with pytest.raises(EngineError) as told:
+            call()
+        assert "\n" not in str(told.value)
+        assert len(str(told.value)) < 400
+    with pytest.raises(ParameterError, match="form and plan are of SQL"):
+        db.relation(krp, "t", how="arrow", form="wide")
+    with pytest.raises(ParameterError, match="a view cannot read a DataFrame"):
+        db.create(krp, spark.table("t"), "v", view=True)
+
+
+def test_stages_of_pipelines_stand_beside_each_other(spark, krp):
+    from pyspark.ml import Pipeline
+
+    frame = as_frame(spark, FRAME.assign(krp_0=1.0, krp=2.0))
+    two = [krp.to_spark_ml(output="vector", name=name) for name in ("one", "two")]
+    made = Pipeline(stages=two).fit(frame).transform(frame)
+    assert made.columns == [*frame.columns, "one", "two"]
+    assert all(row.one == row.two for row in made.collect())
+    one = paper_krp(2, 5, nulls="propagate", random_state=0).fit(COLUMNS)
+    with pytest.raises(ParameterError, match="stops at a missing value"):
+        one.to_spark_ml(output="vector")

@@ -129,7 +129,10 @@ class Database(Shown):
             self._require_fit(statement, query, view=view)
             # After the statement is written, so that one that is too large fails fast.
             check_values(self._session, query.program, data)
-            count = self._made(target, statement, f"sqlkrp map {fitted.digest_}", view=view)
+            told = f"sqlkrp map {fitted.digest_}"
+            if options.stage != "features":
+                told += f", {options.stage}"
+            count = self._made(target, statement, told, view=view)
         return Run(statement, count)
 
     def _made(self, target: Target, statement: Statement, told: str, *, view: bool) -> int | None:

@@ -15,16 +15,18 @@ import re
 import shutil
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 from numpy.typing import NDArray
 
 try:
     import pyarrow as pa
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
     from pyspark.ml.functions import array_to_vector
     from pyspark.sql import SparkSession
@@ -37,6 +39,7 @@ from sqlkrp.batches import batches_of_features
 from sqlkrp.engines.session import Capabilities, Found, Session, Storage, Target
 from sqlkrp.errors import ColumnError, EngineError, LimitError, ParameterError, TargetExistsError
 from sqlkrp.files import own_number, writing_elsewhere
+from sqlkrp.maps.advice import warn_user
 from sqlkrp.maps.source import BOOLEAN, FLOAT32, NUMBER
 from sqlkrp.sql.dialects import DIALECTS
 from sqlkrp.sql.names import TableName, quote, quote_table, table_name, text
@@ -157,6 +160,9 @@ class Spark(Session):
         if len(parts) == 2 and parts[0].lower() in _FORMATS.values():
             return None  # a folder of files
         try:
+            # First, as Spark logs an error at length where a table is not there.
+            if not self.connection.catalog.tableExists(quote_table(parts, self.dialect)):
+                return None
             about = self._about(parts)
         except PySparkException:
             return None
@@ -219,7 +225,7 @@ class Spark(Session):
         self.connection.addTag(tag)
         try:
             return job()
-        except PySparkException as bad:
+        except (PySparkException, Py4JError) as bad:  # the latter: Java's own, as they came
             raise EngineError(f"{what} failed in Spark: {_in_short(bad)}") from bad
         except KeyboardInterrupt:
             self.connection.interruptTag(tag)
@@ -252,6 +258,7 @@ class Spark(Session):
             how = "CREATE OR REPLACE VIEW" if into.storage.replace else "CREATE VIEW"
             self.execute(f"{how} {name} AS {select}", what)
             return None
+        self._warn_of_catalogue(into)
         # Spark makes the table when its rows are there. What is there after a failure is another's,
         # who was quicker, and is not ours to drop.
         if into.found is None:
@@ -259,6 +266,17 @@ class Spark(Session):
         else:
             self._replace_table(into, select, what)
         return self._count(name)
+
+    def _warn_of_catalogue(self, into: Target) -> None:
+        """Say so where a table's name ends with the session, which nobody else has."""
+        if self._on_close is None or len(into.full) > 2:
+            return
+        if self.connection.conf.get("spark.sql.catalogImplementation", "") == "in-memory":
+            warn_user(
+                f"the catalogue of this session ends with it, and no later one will know "
+                f"{into.name!r}: export to a folder, or use a session with a metastore",
+                RuntimeWarning,
+            )
 
     def _create_table(self, table: TableName, select: str, storage: Storage, what: str) -> None:
         columns = [quote(column, self.dialect) for column in storage.partition_by]
@@ -295,9 +313,18 @@ class Spark(Session):
 
     def append(self, into: Target, select: str) -> int:
         name = quote_table(into.full, self.dialect)
+        kept = self._about(into.full).get("Provider", "")
+        _require_alike(into.name, into.storage, kept, self._parted_by(name))
         before = self._count(name)
         self.execute(f"INSERT INTO {name} BY NAME {select}", f"appending to {into.name}")
         return self._count(name) - before
+
+    def _parted_by(self, table: str) -> list[str]:
+        """The columns that a table is parted by."""
+        told = [row[0] for row in self._sql(f"DESCRIBE TABLE {table}").collect()]
+        if "# Partition Information" not in told:
+            return []
+        return told[told.index("# Partition Information") + 2 :]  # below the heads of columns
 
     def _count(self, table: str) -> int:
         ((count,),) = self.rows(f"SELECT COUNT(*) FROM {table}", "counting the rows")
@@ -327,15 +354,21 @@ class Spark(Session):
         options = {"header": True, "escape": '"', "multiLine": True} if kind == "csv" else {}
         mode = "overwrite" if storage.replace else "append" if storage.append else "error"
 
-        def count() -> int:
-            return int(self.connection.read.format(kind).options(**options).load(place).count())
+        def rows() -> Any:
+            return self.connection.read.format(kind).options(**options).load(place)
 
         def write(select: str) -> int:
-            before = count() if storage.append and there else 0
-            writer = self._sql(select).write.mode(mode).format(kind).options(**options)
-            parted = writer.partitionBy(*storage.partition_by)
-            self._run(lambda: parted.save(place), f"writing {path}")
-            return count() - before
+            frame, what = self._sql(select), f"writing {path}"
+            before = 0
+            if there and storage.append:
+                _require_same_folder(path, storage, self._run(rows, what), frame)
+                before = self._run(lambda: rows().count(), what)
+            elif there:
+                _require_not_read(place, self._run(frame.inputFiles, what))
+            parted = frame.write.mode(mode).format(kind).options(**options)
+            parted = parted.partitionBy(*storage.partition_by)
+            self._run(lambda: parted.save(place), what)
+            return int(self._run(lambda: rows().count(), what)) - before
 
         with writing_elsewhere(target, _UNFINISHED):
             there = target.exists()
@@ -354,6 +387,55 @@ class Spark(Session):
 
     def output_of(self, path: str | Path, storage: Storage) -> str:
         return "columns" if _format_of(path, storage) == "csv" else self.dialect.output
+
+
+def _require_not_read(place: str, files: Sequence[str]) -> None:
+    """Raise ParameterError if files of a folder are read: it is emptied before they are."""
+    folder = _without_scheme(place) + "/"
+    if any((_without_scheme(file) + "/").startswith(folder) for file in files):
+        raise ParameterError(f"{place!r} is read by this: write to another folder")
+
+
+def _without_scheme(place: str) -> str:
+    """A path that can be compared with others: of this machine without links, and no ``file:``."""
+    if "://" in place and not place.startswith("file:"):
+        return place
+    return os.path.realpath(re.sub("^file:/*", "/", unquote(place)))
+
+
+def _require_same_folder(path: str | Path, storage: Storage, there: Any, more: Any) -> None:
+    """Raise an error unless a folder's rows have the columns of those that are appended."""
+    parted = re.findall(r"/([^/=]+)=", "".join(there.inputFiles()[:1]))
+    _require_alike(str(path), storage, storage.format or "", parted, must=True)
+    known, new = (
+        {one.name: one.dataType.simpleString() for one in frame.schema if one.name not in parted}
+        for frame in (there, more)
+    )
+    # A CSV file has no types, and its columns are told by their places.
+    is_text = set(known.values()) == {"string"}
+    if list(known) != list(new) if is_text else known != new:
+        raise ColumnError(
+            f"{str(path)!r} and what is appended do not have the same columns: it has "
+            f"{_columns_of(known)}, and this {_columns_of(new)}"
+        )
+
+
+def _columns_of(columns: Mapping[str, str]) -> str:
+    told = [f"{name} ({kind})" for name, kind in columns.items()]
+    return ", ".join(told[:4]) + (f" and {len(told) - 4} more" if len(told) > 4 else "")
+
+
+def _require_alike(
+    name: str, storage: Storage, kept: str, parted: Sequence[str], *, must: bool = False
+) -> None:
+    """Raise ParameterError if what is appended to is kept in another way than is asked for."""
+    if storage.format and storage.format.lower() != kept.lower():
+        raise ParameterError(f"{name!r} is kept as {kept}: append to it without format")
+    if (must or storage.partition_by) and list(storage.partition_by) != list(parted):
+        asked = f"partition_by={list(parted)}" if parted else "no partition_by"
+        raise ParameterError(
+            f"{name!r} is {'parted otherwise' if parted else 'not parted'}: give {asked}"
+        )
 
 
 @contextlib.contextmanager
@@ -393,6 +475,8 @@ def _in_short(bad: Exception) -> str:
     told = str(bad).strip()
     if "Traceback (most recent call last)" in told:
         return _of_executors(told)
+    if java := re.search(r"An error occurred while calling [^\n]*\n: (?:[\w.$]+: )?(.+)", told):
+        told = java[1]
     raised = re.search(r"\[USER_RAISED_EXCEPTION\] (.*?) SQLSTATE", told, re.DOTALL)
     first = raised[1] if raised else told.partition(" SQLSTATE")[0]
     return " ".join(first.split("\n\tat ")[0].splitlines()[:1]).strip() or type(bad).__name__

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sqlkrp.errors import ColumnError, LimitError
+from sqlkrp.errors import ColumnError, LimitError, ParameterError
 from sqlkrp.sql.dialects import DIALECTS
 from sqlkrp.sql.names import quote
 from sqlkrp.sql.options import Options
@@ -16,8 +16,6 @@ __all__ = ["INPUT", "stage_of_pipeline"]
 
 #: What SQLTransformer puts the name of its input for, wherever it stands.
 INPUT = "__THIS__"
-# All columns of a row, on their way through.
-_ROW = "sqlkrp_row"
 _SPARK = DIALECTS["spark"]
 
 
@@ -28,7 +26,14 @@ def stage_of_pipeline(query: Query, *, keep_all: bool) -> Any:
 
     if query.options.output != VECTOR:
         return SQLTransformer(statement=_statement(query, keep_all))
-    names = list(query.asked.names)
+    if query.program.prepare.nulls == "propagate":
+        raise ParameterError(
+            "Spark's VectorAssembler stops at a missing value, which nulls='propagate' hands on: "
+            "draw the map with another policy, or take output='array'"
+        )
+    # Names that no input has, as they are beside all of its columns for a while.
+    names = [f"{query.digest[:12]}_{name}" for name in query.asked.names]
+    query = replace(query, program=replace(query.program, names=tuple(names)))
     columns = _statement(_with(query, output="columns"), keep_all)
     left_out = f"* EXCEPT ({', '.join(quote(name, _SPARK) for name in names)})"
     return PipelineModel(
@@ -49,9 +54,10 @@ def _statement(query: Query, keep_all: bool) -> str:
     """The statement over whatever goes in, with all of its columns or those that are kept."""
     if not keep_all:
         return _checked(write(query, _SPARK))
-    row = quote(_ROW, _SPARK)
+    all_columns = f"sqlkrp_{query.digest[:12]}"
+    row = quote(all_columns, _SPARK)
     rows = f"(SELECT *, STRUCT(*) AS {row} FROM {query.relation})"
-    made = write(_with(replace(query, relation=rows), keep=(_ROW,)), _SPARK)
+    made = write(_with(replace(query, relation=rows), keep=(all_columns,)), _SPARK)
     features = ", ".join(quote(name, _SPARK) for name in made.columns[made.n_kept :])
     return f"SELECT {row}.*, {features} FROM (\n{_checked(made)}\n) AS made"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace as changed
+from pathlib import Path
 
 from sqlkrp.engines.session import Found, Session, Storage, TableOrFile, Target
 from sqlkrp.errors import ColumnError, ParameterError, TargetExistsError
@@ -30,7 +31,7 @@ def storage_in(
         raise ParameterError("replace=True and append=True are both given: give one")
     if format is not None and not (isinstance(format, str) and format.isidentifier()):
         raise ParameterError(f"format={format!r} is no name of a format, such as 'parquet'")
-    parted = tuple(name_list("partition_by", partition_by))
+    parted = tuple(dict.fromkeys(name_list("partition_by", partition_by)))
     storage = Storage(replace=replace, append=append, format=format, partition_by=parted)
     if not storage.is_plain:
         session.can.require("storage", session.dialect.name, "leave them out")
@@ -42,10 +43,12 @@ def require_view(session: Session, options: Options, storage: Storage) -> None:
     session.can.require("views", session.dialect.name, "create a table")
     if not storage.is_plain:
         raise ParameterError("append, format and partition_by are for tables: leave them out")
-    if options.how != "sql" or options.output == VECTOR:
-        raise ParameterError(
-            "a view is SQL alone: leave out how='arrow' and output='vector', or create a table"
-        )
+    for name, allowed in (("how", options.how == "sql"), ("output", options.output != VECTOR)):
+        if not allowed:
+            raise ParameterError(
+                f"a view is SQL alone: leave out {name}={getattr(options, name)!r}, or create a "
+                "table"
+            )
 
 
 def target_in(
@@ -60,6 +63,8 @@ def target_in(
     if storage.replace and not session.can.transactions:
         instead = "drop the old one first, and leave out replace=True"
         session.can.require("replaces", session.dialect.name, instead)
+    if view and not all(isinstance(one, (str, tuple, Path, type(None))) for one in sources):
+        raise ParameterError("a view cannot read a DataFrame: give a table, or create a table")
     target = changed(session.target(into), storage=storage)
     if target.found is not None:
         for source in sources:
@@ -102,11 +107,12 @@ def require_same(session: Session, target: Target, statement: Statement, told: s
             "append to a table that it made, or give another name"
         )
     columns = session.describe(quote_table(target.full, session.dialect), target.name)
-    if set(columns) != set(statement.columns):
-        other = sorted(set(columns) ^ set(statement.columns))
+    new = session.describe(f"(\n{statement.text}\n) AS appended", "what is appended")
+    other = sorted(name for name, _ in {*columns.items()} ^ {*new.items()})
+    if other:
         raise ColumnError(
             f"{target.name!r} and what is appended do not have the same columns: "
-            f"{', '.join(map(repr, other[:5]))} is not in both"
+            f"{', '.join(map(repr, dict.fromkeys(other[:5])))} is not in both, or of another type"
         )
 
 

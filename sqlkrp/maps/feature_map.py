@@ -97,18 +97,23 @@ class FeatureMap(Transformer):
         return preflight(self.query(quote("source_table", facts), options), facts)
 
     @with_options("form", "stage", "output", "plan")
-    def to_spark_ml(self, *, options: Options, keep: Iterable[str] | None = None) -> Any:
+    def to_spark_ml(
+        self, *, options: Options, keep: Iterable[str] | None = None, name: str | None = None
+    ) -> Any:
         """The map as a stage of a pipeline of ``pyspark.ml``: an SQLTransformer.
 
         ``keep`` names the columns that go on beside the features; all do if it is left out, as with
-        Spark's own transformers. ``output="vector"`` is what Spark's models read: no SQL makes it,
-        so this is a PipelineModel of an SQLTransformer, a VectorAssembler and another one. All of
-        them are Spark's own, so a saved pipeline needs no sqlkrp.
+        Spark's own transformers. ``name`` is that of the column of an array or vector.
+        ``output="vector"`` is what Spark's models read: no SQL makes it, so this is a PipelineModel
+        of an SQLTransformer, a VectorAssembler and another one. All of them are Spark's own, so a
+        saved pipeline needs no sqlkrp.
         """
         from sqlkrp.engines.spark_ml import INPUT, stage_of_pipeline
 
         options = replace(options, keep=tuple(name_list("keep", keep)))
-        return stage_of_pipeline(self.query(INPUT, options), keep_all=keep is None)
+        query = self.query(INPUT, options)
+        query = replace(query, array_name=query.array_name if name is None else name)
+        return stage_of_pipeline(query, keep_all=keep is None)
 
     def _write(self, table: TableName, options: Options, dialect: str) -> Statement:
         facts = facts_of(dialect)

@@ -89,6 +89,8 @@ class Options:
         object.__setattr__(self, "keep", kept)
         if self.long is not None:
             object.__setattr__(self, "long", _three_names(self.long))
+        if self.how != "sql" and (self.form, self.plan) != ("auto", "auto"):
+            raise ParameterError(f"form and plan are of SQL: leave them out with how={self.how!r}")
         if self.long is None and self.rows is not None:
             raise ParameterError("a table of rows belongs to (row, feature, value) input")
         if self.long is not None and self.rows is None and kept:
