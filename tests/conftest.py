@@ -20,6 +20,7 @@ from engines import ENGINES, SLOW_ENGINES, schema_of_its_own
 from hypothesis import is_hypothesis_test, settings
 from mariadb_server import running as running_mariadb
 from postgres_server import url_of_its_own as postgres_server_of_its_own
+from spark_server import MASTER as SPARK
 from spark_server import session as spark_of_its_own
 
 from sqlkrp.cli import main
@@ -32,6 +33,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def pytest_configure(config):
     """With ``-m slow`` the tests of properties run again, with ten times the examples."""
+    if SPARK == "connect":  # whose own code warns so wherever rows are collected
+        told = "ignore:PySpark does not yet fully support pandas:FutureWarning"
+        config.addinivalue_line("filterwarnings", told)
     threadpoolctl.threadpool_limits(1, "blas")  # threads would wait for each other's few numbers
     settings.register_profile("thorough", max_examples=1000)
     if config.getoption("markexpr") == "slow":

@@ -33,7 +33,10 @@ def session(master=MASTER, more=()):
         builder = SparkSession.builder
         builder = builder.remote("local[2]") if is_remote else builder.master(master)
         settings |= {"spark.sql.warehouse.dir": f"{folder}/warehouse"} | dict(more)
-        one = builder.config(map=settings).getOrCreate()
+        with warnings.catch_warnings():
+            # A server of Connect that is there already warns of settings that it cannot change.
+            warnings.simplefilter("ignore")
+            one = builder.config(map=settings).getOrCreate()
         try:
             yield one
         finally:

@@ -94,13 +94,14 @@ class Spark(Session):
         """
         there = SparkSession.getActiveSession()
         builder = SparkSession.builder.appName("sqlkrp")
-        builder = builder.remote(url) if url.startswith("sc://") else builder.master(url)
+        is_remote = url.startswith("sc://")
+        builder = builder.remote(url) if is_remote else builder.master(url).config(map=_QUIET)
         if url.startswith("local"):
             # Its executors are of this machine, and may as well run this Python.
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         try:
             with _without_pandas():
-                session = builder.config(map=_QUIET).getOrCreate()
+                session = builder.getOrCreate()
         except Exception as bad:  # Java's own errors, which have no common type in Python
             raise EngineError(f"cannot open {url}: {_in_short(bad)}") from bad
         if there is None:
@@ -200,7 +201,8 @@ class Spark(Session):
 
     def with_vectors(self, sql: str, column: str) -> str:
         frame, named = self._sql(sql), quote(column, self.dialect)
-        vectors = when(col(named).isNotNull(), array_to_vector(col(named)))
+        with _without_pandas():
+            vectors = when(col(named).isNotNull(), array_to_vector(col(named)))
         return f"SELECT * FROM {self._relation(frame.withColumn(column, vectors))}"
 
     def _relation(self, frame: Any) -> str:
@@ -361,7 +363,7 @@ class Spark(Session):
             frame, what = self._sql(select), f"writing {path}"
             before = 0
             if there and storage.append:
-                _require_same_folder(path, storage, self._run(rows, what), frame)
+                self._run(lambda: _require_same_folder(path, storage, rows(), frame), what)
                 before = self._run(lambda: rows().count(), what)
             elif there:
                 _require_not_read(place, self._run(frame.inputFiles, what))
