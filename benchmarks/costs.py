@@ -175,7 +175,7 @@ def measure(engine: Any, wanted: float, repeats: int) -> Iterator[Run]:
     for pool, parameters in POOLS.items():
         krp = sums(COLUMNS, **parameters)
         for plan in ("plain", "shared", "butterflies")[: 3 if pool == "hadamard" else 2]:
-            options = {"form": "wide", "stage": "projection", "plan": plan}
+            options = {"form": "wide", "stage": "projection", "plan": plan, "output": "columns"}
             statement = krp.statement(("sums",), dialect=engine.name, **options)
             names = [quote(name, dialect) for name in statement.columns]
             # Of one number a row, so that what is measured is neither written nor fetched.

@@ -189,8 +189,10 @@ def test_all_code_of_a_page_is_of_a_kind_that_is_run(page):
 @every_page
 def test_the_python_of_a_page_runs_twice_in_a_row(page, desk, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for block in blocks(page, "python") * 2:
-        exec(compile(block, page.name, "exec"), {"__name__": "__main__"})
+    for _ in range(2):
+        there = {"__name__": "__main__"}  # a page is read from its beginning
+        for block in blocks(page, "python"):
+            exec(compile(block, page.name, "exec"), there)
 
 
 @every_page

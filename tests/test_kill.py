@@ -135,6 +135,6 @@ def test_ctrl_c_while_a_csv_s_types_are_looked_for(tmp_path, name):
     wait_until(opened, process)
     os.kill(process.pid, signal.SIGINT)
     out, err = ended(process)
-    assert (process.returncode, out) == (130, "")
+    assert (process.returncode, out) == (130, ""), err
     assert err == "sqlkrp: interrupted; nothing was left behind\n"
     assert [one.name for one in tmp_path.iterdir()] == ["wide.csv"]
