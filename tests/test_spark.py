@@ -452,6 +452,8 @@ def test_a_folder_that_is_read_is_never_emptied(spark, db, krp, tmp_path):
 
 
 def test_a_folder_takes_only_rows_like_its_own(spark, db, krp, tmp_path):
+    tmp_path = tmp_path / "day=1"  # which is no part of the folders in it
+    tmp_path.mkdir()
     parted, array, csv = tmp_path / "p.parquet", tmp_path / "a.parquet", tmp_path / "f.csv"
     db.export(krp, "t", parted, keep=["name", "id"], partition_by=["name"])
     with pytest.raises(ParameterError, match=r"parted otherwise: give partition_by=\['name'\]"):

@@ -365,7 +365,7 @@ class Spark(Session):
             if there and storage.append:
                 self._run(lambda: _require_same_folder(path, storage, rows(), frame), what)
                 before = self._run(lambda: rows().count(), what)
-            elif there:
+            elif storage.replace:  # also where only Spark sees the folder
                 _require_not_read(place, self._run(frame.inputFiles, what))
             parted = frame.write.mode(mode).format(kind).options(**options)
             parted = parted.partitionBy(*storage.partition_by)
@@ -407,7 +407,9 @@ def _without_scheme(place: str) -> str:
 
 def _require_same_folder(path: str | Path, storage: Storage, there: Any, more: Any) -> None:
     """Raise an error unless a folder's rows have the columns of those that are appended."""
-    parted = re.findall(r"/([^/=]+)=", "".join(there.inputFiles()[:1]))
+    first = _without_scheme("".join(there.inputFiles()[:1]))
+    inside = first.removeprefix(_without_scheme(_of_python(path)))
+    parted = re.findall(r"/([^/=]+)=", inside)
     _require_alike(str(path), storage, storage.format or "", parted, must=True)
     known, new = (
         {one.name: one.dataType.simpleString() for one in frame.schema if one.name not in parted}
