@@ -15,6 +15,7 @@ import itertools
 import os
 import re
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,10 @@ _count = itertools.count()
 # What this process is writing just now; anything else that bears its number is a leftover of an
 # earlier process of the same number (in a container, numbers come again).
 _in_use: set[Path] = set()
+# When writing a folder failed that was not there before. Tasks of a cluster that still ran may put
+# something there after that, for so many seconds; what comes later is another's.
+_failures: dict[Path, float] = {}
+_STRAGGLING = 10.0
 
 
 @contextlib.contextmanager
@@ -148,17 +153,31 @@ def writing_elsewhere(target: Path, unfinished: str) -> Iterator[None]:
     """A block in which another program writes a folder; a file beside it says for whom.
 
     If that was a process which is dead, and the folder holds only what is called ``unfinished``, it
-    was cut off: what it left is removed. Where this machine has no such place nothing is done.
+    was cut off: what it left is removed, and what the other program put there after a failure that
+    was told here. Where this machine has no such place nothing is done.
     """
     if not os.access(target.parent, os.W_OK):
         yield
         return
     held = {one.name for one in target.iterdir()} if target.is_dir() else set()
-    if _remove_dead_of(target) and held <= {unfinished}:
+    cut_off = _remove_dead_of(target) or _is_of_a_failure(target)
+    if cut_off and held <= {unfinished}:
         shutil.rmtree(target, ignore_errors=True)
+    was_there = target.exists()
     with reserve(_own_beside(target)) as mark:
         mark.touch()
-        yield
+        try:
+            yield
+        except BaseException:
+            if not was_there:
+                _failures[target] = time.time()
+            raise
+
+
+def _is_of_a_failure(target: Path) -> bool:
+    """Whether a folder was made by what still ran when its writing had failed here."""
+    failed = _failures.pop(target, None)
+    return failed is not None and target.exists() and target.stat().st_mtime < failed + _STRAGGLING
 
 
 def _require_writable(part: Path) -> None:

@@ -34,10 +34,17 @@ from sqlkrp import (
     TensorSketch,
     chain,
 )
-from sqlkrp.errors import ColumnError, InconsistentMapError, MapFileError, ParameterError
+from sqlkrp.errors import (
+    ColumnError,
+    InconsistentMapError,
+    LimitError,
+    MapFileError,
+    ParameterError,
+)
 from sqlkrp.maps import CLASSES, MAPS
 from sqlkrp.maps.rank_one import pack_signs
 from sqlkrp.maps.spherical import radial_fit
+from sqlkrp.sql.dialects import dialect
 from sqlkrp.stages import Elementwise, SumOfProducts
 from sqlkrp.verification import compare
 
@@ -371,16 +378,23 @@ def test_signs_are_packed_in_every_engine(engine, form):
         assert [None if value is None else int(value) for value in row[1:]] == wanted
 
 
-def test_scores_of_numbers_against_bits(engine):
+@pytest.mark.parametrize("output", ["auto", "columns", "array"])
+def test_scores_of_numbers_against_bits(engine, output):
     frame = rows(12)
     full = RankOneProjection(70, random_state=0).fit(frame)
     signs = RankOneProjection(70, binary=True, random_state=0).fit(frame)
     engine.store(frame.assign(id=np.arange(12)))
-    engine.keep(full.statement("t", keep=["id"], dialect=engine.name), "numbers_of")
+    if output == "array" and dialect(engine.name).array is None:
+        with pytest.raises(LimitError, match="no arrays"):
+            full.score_sql("a", "b", keys=("id", "id"), dialect=engine.name, output=output)
+        return
+    engine.keep(full.statement("t", keep=["id"], dialect=engine.name, output=output), "numbers_of")
     engine.keep(signs.statement("t", keep=["id"], output="bits", dialect=engine.name), "bits_of")
     try:
         found = engine.rows(
-            full.score_sql("numbers_of", "bits_of", keys=("id", "id"), dialect=engine.name)
+            full.score_sql(
+                "numbers_of", "bits_of", keys=("id", "id"), dialect=engine.name, output=output
+            )
         )
     finally:
         engine.drop("numbers_of")

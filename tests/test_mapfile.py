@@ -1,6 +1,7 @@
 import base64
 import hashlib
 import json
+import os
 import re
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from support import dyadic, paper_krp
 
 import sqlkrp
 from sqlkrp.errors import MapFileError, ParameterError, TargetExistsError
-from sqlkrp.files import write_whole
+from sqlkrp.files import write_whole, writing_elsewhere
 from sqlkrp.mapfile import glance, same_map
 from sqlkrp.sql.tables import STEPS
 
@@ -268,6 +269,19 @@ def test_a_file_that_is_replaced_is_whole_at_any_time(tmp_path):
             assert target.read_text() == "old"
         assert reader.read() == "old"  # who reads it already has a file of its own
     assert target.read_text() == "new"
+
+
+@pytest.mark.parametrize(("seconds", "is_left"), [(0, False), (60, True)])
+def test_what_comes_long_after_a_failure_is_another_s(tmp_path, seconds, is_left):
+    """A task that still ran leaves its folder at once; somebody else's comes at any time."""
+    target = tmp_path / "f"
+    with pytest.raises(ZeroDivisionError), writing_elsewhere(target, "_temporary"):
+        raise ZeroDivisionError
+    (target / "_temporary").mkdir(parents=True)
+    made = target.stat().st_mtime + seconds
+    os.utime(target, (made, made))
+    with writing_elsewhere(target, "_temporary"):
+        assert target.exists() == is_left
 
 
 def test_a_file_that_is_there_first_stays(tmp_path):

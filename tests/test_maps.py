@@ -366,6 +366,11 @@ def test_lists_of_names_and_numbers_that_are_none_are_told_in_one_line():
         lambda: sqlkrp.KRP().fit(["a", "b"], include=5),
         lambda: krp.select(3),
         lambda: sqlkrp.RankOneProjection(3).fit(["a"]).score_sql("t", "u", keys=(1, 2)),
+        lambda: (
+            sqlkrp.RankOneProjection(3)
+            .fit(["a"])
+            .score_sql("t", "u", keys=("a", "b"), output="bits")
+        ),
     ):
         with pytest.raises(ParameterError, match=r"not allowed|not known"):
             wrong()

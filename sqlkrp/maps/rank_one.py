@@ -9,7 +9,7 @@ import numpy as np
 
 from sqlkrp import pools
 from sqlkrp.errors import ParameterError
-from sqlkrp.maps.allowed import Switch
+from sqlkrp.maps.allowed import OneOf, Switch
 from sqlkrp.maps.parameters import Parameter, with_parameters
 from sqlkrp.maps.shared import COMPONENTS, SingleMap
 from sqlkrp.maps.source import Inputs
@@ -19,6 +19,8 @@ from sqlkrp.sql.scores import scores_of_signs
 from sqlkrp.stages import Array, Elementwise, Linear, Stage, SumOfProducts
 
 __all__ = ["RankOneProjection", "pack_signs"]
+
+_OUTPUT = OneOf(dict.fromkeys(("auto", "columns", "array"), ""))
 
 
 @with_parameters
@@ -71,6 +73,7 @@ class RankOneProjection(SingleMap):
         *,
         keys: tuple[str, str],
         dialect: str = "duckdb",
+        output: str = "auto",
     ) -> str:
         """The SELECT that scores each row of full features against each of packed signs.
 
@@ -78,7 +81,7 @@ class RankOneProjection(SingleMap):
         ``binary=True`` and ``output="bits"``, drawn with the same seed; ``keys`` are the columns
         that name their rows. The score of x and y is pi / (2 sqrt(m)) <f(x), sign B(y)>, which
         estimates <x, y>^2 / |y|^2. Either table may hold the queries, and the other what is
-        searched.
+        searched. ``output`` is what ``full`` was written as, columns or array.
         """
         last = self.program.stages[-1]
         factor = last.factor if isinstance(last, Linear) else None
@@ -86,6 +89,7 @@ class RankOneProjection(SingleMap):
             raise ParameterError("score_sql is of a map with binary=False: its numbers are scored")
         if not (isinstance(keys, (tuple, list)) and [type(key) for key in keys] == [str, str]):
             raise ParameterError(f"keys={keys!r} is not allowed: name the two tables' columns")
+        _OUTPUT.require("output", output)
         names = self.program.names
         return scores_of_signs(
             full,
@@ -94,6 +98,7 @@ class RankOneProjection(SingleMap):
             facts_of(dialect),
             prefix=self.prefix,
             names=names,
+            output=output,
             factor=math.pi / (4 * len(names) * factor),
             head=[f"sqlkrp map {self.digest_}", f"{self.title}; scores of packed signs"],
         )

@@ -10,6 +10,7 @@ from sqlkrp.sql.names import TableName, number, quote, quote_table
 from sqlkrp.sql.packing import bit_names, signed_by_bits
 from sqlkrp.sql.preflight import require_fits
 from sqlkrp.sql.statement import finished
+from sqlkrp.sql.vectors import OUTPUTS, require_has
 
 __all__ = ["scores_of_signs"]
 
@@ -24,12 +25,20 @@ def scores_of_signs(
     *,
     prefix: str,
     names: Sequence[str],
+    output: str,
     factor: float,
     head: Sequence[str],
 ) -> str:
-    """Of each row of a table of numbers against each of packed signs: factor * <numbers, signs>."""
+    """Of each row of a table of numbers against each of packed signs: factor * <numbers, signs>.
+
+    ``output`` is what the numbers were written as.
+    """
+    kept = OUTPUTS[dialect.output if output == "auto" else output]
+    assert kept.read is not None
+    require_has(output, dialect)
     one, other = (quote(key, dialect) for key in keys)
-    values = [f"numbers.{quote(name, dialect)}" for name in names]
+    columns = [f"numbers.{quote(name, dialect)}" for name in kept.names(prefix, names)]
+    values = kept.read(columns, len(names), dialect)
     bits = [f"bits.{quote(name, dialect)}" for name in bit_names(prefix, len(names))]
     score = f"({signed_by_bits(values, bits, dialect)}) * {number(factor, 'float64', dialect)}"
     items = zip((f"numbers.{one}", f"bits.{other}", score), _COLUMNS, strict=True)

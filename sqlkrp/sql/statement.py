@@ -20,7 +20,7 @@ from sqlkrp.sql.planning import Plan, plan_program
 from sqlkrp.sql.preflight import Check, require_fits, statement_checks, table_checks
 from sqlkrp.sql.side_tables import Table
 from sqlkrp.sql.tables import side_tables
-from sqlkrp.sql.vectors import OUTPUTS, VECTOR, Vector
+from sqlkrp.sql.vectors import OUTPUTS, VECTOR, Vector, require_has
 from sqlkrp.stages import Elementwise, Program
 
 __all__ = [
@@ -336,8 +336,7 @@ def _require_output(query: Query, dialect: Dialect) -> None:
             "output='vector' is made by a session of Spark's, and not by SQL: print an array, or "
             "take to_spark_ml()"
         )
-    if query.options.output == "array" and dialect.array is None:
-        raise LimitError(f"{dialect.name} has no arrays of numbers: use output='columns'")
+    require_has(query.options.output, dialect)
     last = query.asked.stages[-1]
     is_signs = isinstance(last, Elementwise) and last.function == "sign"
     if query.options.output == "bits" and not is_signs:

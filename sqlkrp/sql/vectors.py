@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from sqlkrp.errors import LimitError
 from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.names import quote
 from sqlkrp.sql.packing import bit_names, packed
 
-__all__ = ["OUTPUTS", "VECTOR", "Output", "Vector"]
+__all__ = ["OUTPUTS", "VECTOR", "Output", "Vector", "require_has"]
 
 
 class Vector(Sequence[str]):
@@ -50,6 +51,8 @@ class Output:
     """Of a map's prefix, and of the names of its features."""
     values: Callable[[Vector, str, Dialect], Sequence[str]]
     """Of the features, and of their SQL type."""
+    read: Callable[[Sequence[str], int, Dialect], Sequence[str]] | None = None
+    """Each of so many features, from such columns of a table. None where they are not numbers."""
 
     def items(
         self, values: Vector, names: Sequence[str], type_name: str, dialect: Dialect
@@ -66,6 +69,11 @@ def _one_array(values: Vector, type_name: str, dialect: Dialect) -> list[str]:
     return [dialect.array_cast.format(array=array, type=type_name, count=len(values))]
 
 
+def _items(columns: Sequence[str], count: int, dialect: Dialect) -> list[str]:
+    (array,) = columns
+    return [dialect.item(array, index) for index in range(count)]
+
+
 def _bits(values: Vector, type_name: str, dialect: Dialect) -> list[str]:
     whole_numbers = packed(values, dialect)
     if not values.there:
@@ -78,7 +86,15 @@ VECTOR = "vector"
 
 #: By the names that users have for them.
 OUTPUTS: dict[str, Output] = {
-    "columns": Output(lambda prefix, names: names, lambda values, *_: values),
-    "array": Output(lambda prefix, names: [prefix], _one_array),
+    "columns": Output(
+        lambda prefix, names: names, lambda values, *_: values, lambda columns, *_: columns
+    ),
+    "array": Output(lambda prefix, names: [prefix], _one_array, _items),
     "bits": Output(lambda prefix, names: bit_names(prefix, len(names)), _bits),
 }
+
+
+def require_has(output: str, dialect: Dialect) -> None:
+    """Raise LimitError if a dialect cannot write features so."""
+    if output == "array" and dialect.array is None:
+        raise LimitError(f"{dialect.name} has no arrays of numbers: use output='columns'")
