@@ -22,7 +22,7 @@ from zetasql.api import (
     CatalogBuilder,
     PreparedQuery,
     TableBuilder,
-    create_table_content,
+    TypeFactory,
 )
 
 import sqlkrp
@@ -465,7 +465,7 @@ class GoogleSQL(Printed):
         Analyzer(self.options, self.catalog()).analyze_statement(sql)
 
     def rows(self, sql):
-        content = {name: create_table_content(rows_of(one)) for name, one in self.tables.items()}
+        content = {name: content_of(rows_of(one)) for name, one in self.tables.items()}
         query = PreparedQuery.builder().set_sql(sql).set_analyzer_options(self.options)
         with query.set_catalog(self.catalog()).set_table_content(content).prepare() as prepared:
             found = prepared.execute().content.table_data
@@ -480,7 +480,10 @@ class GoogleSQL(Printed):
         for name, frame in self.tables.items():
             table = TableBuilder(name)
             for column in frame:
-                table.add_column(column, types.get(frame[column].dtype.kind, kinds.TYPE_STRING))
+                kind = types.get(frame[column].dtype.kind, kinds.TYPE_STRING)
+                if any(isinstance(one, list) for one in frame[column][:1]):
+                    kind = TypeFactory.create_array_type(TypeFactory.create_simple_type(types["f"]))
+                table.add_column(column, kind)
             catalog.add_table(table.build())
         return catalog.build()
 
@@ -493,6 +496,20 @@ def rows_of(frame):
     rows = frame.astype(object).to_numpy().tolist()
     nulls = itertools.cycle((None, float("nan")))
     return [[next(nulls) if one != one else one for one in row] for row in rows]
+
+
+def content_of(rows):
+    """Rows as a table of GoogleSQL's, also of arrays, which the package's function refuses."""
+    made = [googlesql.TableData.Row(cell=[cell_of(one) for one in row]) for row in rows]
+    return googlesql.TableContent(table_data=googlesql.TableData(row=made))
+
+
+def cell_of(value):
+    if isinstance(value, list):
+        items = googlesql.Value.Array(element=[cell_of(one) for one in value])
+        return googlesql.Value(array_value=items)
+    kinds = {bool: "bool_value", int: "int64_value", float: "double_value", str: "string_value"}
+    return googlesql.Value() if value is None else googlesql.Value(**{kinds[type(value)]: value})
 
 
 def value_of(cell):
