@@ -11,6 +11,7 @@ from sqlkrp.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from sqlkrp.maps import *  # noqa: F403 - mypy does not find these through public
+    from sqlkrp.models import *  # noqa: F403
     from sqlkrp.public import *  # noqa: F403 - it says what is public
 else:
 

@@ -74,7 +74,10 @@ def add_map(one: Parser) -> None:
     """A map file, and which of its features."""
     group = one.group("input")
     group.add_argument(
-        "map", metavar="MAP", type=path, help="a map file, from sqlkrp draw or featurize"
+        "map",
+        metavar="MAP",
+        type=path,
+        help="a map file, from sqlkrp draw or featurize, or a model",
     )
     group.add_argument(
         "--components-only",
@@ -82,6 +85,32 @@ def add_map(one: Parser) -> None:
         metavar="NUMBERS",
         help="compute only the features of these numbers, such as 0-99,120, and what they need; in "
         "the map's order, and each once",
+    )
+
+
+def add_model(one: Parser) -> None:
+    """A model file."""
+    one.group("input").add_argument(
+        "map", metavar="MODEL", type=path, help="a model file, from Model.save in Python"
+    )
+
+
+def add_answers(one: Parser) -> None:
+    """What a model says."""
+    group = one.group("output")
+    group.add_argument(
+        "--outputs",
+        type=names,
+        metavar="A,B,...",
+        help="of a classifier: what it says of a row: label, probability, decision (default: the "
+        "first two that it has)",
+    )
+    group.add_argument(
+        "--threshold",
+        type=float,
+        metavar="P",
+        help="of two classes: the second is the label where its probability (or decision, where "
+        "there are none) is not less than this",
     )
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from sqlkrp.argument_groups import (
     NotForMaps,
     Parser,
+    add_answers,
     add_database,
     add_destination,
     add_dialect,
@@ -22,6 +23,7 @@ from sqlkrp.argument_groups import (
     add_keep,
     add_long,
     add_map,
+    add_model,
     add_replace_map,
     add_source,
     add_sql,
@@ -117,6 +119,7 @@ def _sql(one: Parser) -> None:
     add_long(one)
     add_keep(one)
     add_written(one)
+    add_answers(one)
     add_dialect(one)
     add_sql(one)
 
@@ -172,6 +175,34 @@ def _export(one: Parser) -> None:
     add_keep(one)
     add_written(one)
     add_how(one)
+    add_sql(one)
+    add_engine(one)
+
+
+def _score(one: Parser) -> None:
+    add_model(one)
+    add_database(one, file=True)
+    one.group("input").add_argument(
+        "--features",
+        metavar="NAME",
+        help="in place of --table: the table of DB that holds the features of the model's map",
+    )
+    add_long(one)
+    output = one.group("output")
+    output.add_argument("--into", metavar="NAME", help="the table or view of DB to create")
+    output.add_argument(
+        "--to",
+        dest="path",
+        metavar="DEST",
+        help="in place of --into: the file to write: .csv, .csv.gz or .parquet, or - for CSV on "
+        "standard output",
+    )
+    output.add_argument("--view", action="store_true", help="create a view, not a table")
+    output.add_argument(
+        "--replace", action="store_true", help="replace the table, view or file if it exists"
+    )
+    add_keep(one)
+    add_answers(one)
     add_sql(one)
     add_engine(one)
 
@@ -241,7 +272,7 @@ _TOLD = {
     "sql": _Told(
         _sql,
         "MAP --table NAME [options]",
-        "print the SQL of a map's features, and nothing else",
+        "print the SQL of a map's features or of a model's scores, and nothing else",
         "sales.map.json --table main.sales --keep id",
     ),
     "tables": _Told(
@@ -262,16 +293,23 @@ _TOLD = {
         "compute the features and write them to a file",
         "sales.map.json --db warehouse.duckdb --table sales --keep id --to features.parquet",
     ),
+    "score": _Told(
+        _score,
+        "MODEL (--db DB --table NAME | --file FILE) (--into NAME | --to DEST) [options]",
+        "score rows with a model where they live: labels, probabilities or predictions",
+        "churn.model.json --db sales.duckdb --table sales --into churn_scores --keep id",
+    ),
     "verify": _Told(
         _verify,
         "MAP (--db DB --table NAME | --file FILE) [options]",
-        "compare the engine's features with NumPy's (exit code 1: they differ, or there are none)",
+        "compare the engine's numbers with NumPy's (exit code 1: they differ, or there are none)",
         "sales.map.json --db warehouse.duckdb --table sales --sample 1000",
     ),
     "inspect": _Told(
         _inspect,
         "MAP [options]",
-        "say what a map is, and measure its SQL against a dialect's limits (exit code 1: over one)",
+        "say what a map or model is, and measure its SQL against a dialect's limits (exit code 1: "
+        "over one)",
         "sales.map.json --dialect postgres --output array",
     ),
 }

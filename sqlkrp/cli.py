@@ -32,8 +32,10 @@ from sqlkrp.errors import FitWarning, ParameterError, SqlkrpError, visible
 from sqlkrp.files import require_free, require_no_folder, require_other_file
 from sqlkrp.keeping import another_map_beside, kept_map, require_map_or_nothing, used_again
 from sqlkrp.mapfile import require_map_or_empty
-from sqlkrp.maps import MAPS, Ensemble, FeatureMap, load
+from sqlkrp.maps import MAPS, Ensemble, FeatureMap
 from sqlkrp.maps.advice import counted, listed
+from sqlkrp.maps.fitted import Fitted
+from sqlkrp.models import load, scoring
 from sqlkrp.options import MAP, MAP_OPTIONS, SEED, map_help, options_of_map, summary
 from sqlkrp.spelling import as_options
 from sqlkrp.sql.options import OPTIONS, Options
@@ -200,7 +202,7 @@ def _map_to_use(
 ) -> tuple[FeatureMap, AbstractContextManager[None]]:
     """The map of a run, and a block at whose end it is saved, if it is new."""
     if given.use:
-        return load(given.use), nullcontext()
+        return _load_map(given.use), nullcontext()
     fitted = _fit(given, source)
     if path is None:
         return fitted, nullcontext()
@@ -277,6 +279,8 @@ def _maps(given: argparse.Namespace) -> int:
 
 def _sql(given: argparse.Namespace) -> int:
     fitted = _load(given)
+    if given.outputs is not None or given.threshold is not None:
+        fitted, _ = scoring(fitted, given.table, None, given.outputs, given.threshold)
     if given.columns is not None:
         fitted = fitted.renamed(given.columns)
     text = fitted.to_sql(given.table, dialect=given.dialect, **_options(given))
@@ -311,7 +315,7 @@ def _run(given: argparse.Namespace) -> int:
         given,
         [
             ("appended to" if given.append else "created", f"{given.into}: {what}, {form}"),
-            ("map", fitted.digest_[:12]),
+            (fitted.kind, run.digest[:12]),
             *([("note", f"{listed(twice)}: kept, and read by the map as well")] if twice else []),
         ],
     )
@@ -330,7 +334,31 @@ def _export(given: argparse.Namespace) -> int:
         )
     form = f"{counted(len(run.statement.columns), 'column')}, {run.statement.form} form"
     wrote = f"{given.to}: {counted(run.rows or 0, 'row')}, {form}"
-    _say(given, [("wrote", wrote), ("map", fitted.digest_[:12])])
+    _say(given, [("wrote", wrote), (fitted.kind, run.digest[:12])])
+    return 0
+
+
+def _score(given: argparse.Namespace) -> int:
+    fitted, given.to = _load(given), given.path
+    with _open(given, given.file, write=given.into is not None) as database:
+        table = None if given.features else _table(given, given.file)
+        run = database.score(
+            fitted,
+            table,
+            features=given.features,
+            into=given.into,
+            path=given.path,
+            outputs=given.outputs,
+            threshold=given.threshold,
+            view=given.view,
+            replace=given.replace,
+            **_options_there(given),
+        )
+    what = "a view" if run.rows is None else counted(run.rows, "row")
+    said = ", ".join(run.statement.columns[run.statement.n_kept :])
+    verb = "wrote" if given.into is None else "created"
+    told = f"{given.into or given.path}: {what} of {said}; {run.statement.form} form"
+    _say(given, [(verb, told), ("model", run.digest[:12])])
     return 0
 
 
@@ -364,11 +392,20 @@ def _inspect(given: argparse.Namespace) -> int:
 # --- from arguments to the API ------------------------------------------------------------------
 
 
-def _load(given: argparse.Namespace) -> FeatureMap:
-    fitted = load(given.map)
-    if given.components_only is None:
+def _load(given: argparse.Namespace) -> Fitted:
+    if getattr(given, "components_only", None) is None:
+        fitted: Fitted = load(given.map)
         return fitted
-    return fitted.select(given.components_only)
+    return _load_map(given.map).select(given.components_only)
+
+
+def _load_map(path: str) -> FeatureMap:
+    fitted = load(path)
+    if not isinstance(fitted, FeatureMap):
+        raise ParameterError(
+            f"{path!r} holds a model, which has no features of its own: score it (sqlkrp score)"
+        )
+    return fitted
 
 
 def _fit(given: argparse.Namespace, source: Any) -> FeatureMap:
@@ -531,6 +568,7 @@ COMMANDS: dict[str, Command] = {
     "tables": _tables,
     "run": _run,
     "export": _export,
+    "score": _score,
     "verify": _verify,
     "inspect": _inspect,
 }

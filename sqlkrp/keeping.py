@@ -8,7 +8,8 @@ from pathlib import Path
 
 from sqlkrp.errors import MapFileError, TargetExistsError
 from sqlkrp.mapfile import glance, same_map
-from sqlkrp.maps import FeatureMap, load
+from sqlkrp.maps import FeatureMap
+from sqlkrp.models import load
 
 __all__ = ["another_map_beside", "kept_map", "require_map_or_nothing", "used_again"]
 
@@ -43,7 +44,8 @@ def kept_map(path: Path, drawn: FeatureMap) -> FeatureMap | None:
 
 def _read(path: Path) -> FeatureMap:
     try:
-        return load(path)
+        found: FeatureMap = load(path)
+        return found
     except MapFileError as bad:
         raise TargetExistsError(f"{str(path)!r} exists already ({bad}): {_CURES}") from bad
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from sqlkrp.errors import ColumnError, visible
-from sqlkrp.maps import FeatureMap
 from sqlkrp.maps.advice import counted
+from sqlkrp.maps.fitted import Fitted
 from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.forms import FORMS
 from sqlkrp.sql.planning import Plan, Way
@@ -36,7 +36,7 @@ _SHOWN_FEATURES = 10
 _NAMED_COLUMNS = 20
 
 
-def preflight_of(fitted: FeatureMap, **options: Any) -> Preflight | str:
+def preflight_of(fitted: Fitted, **options: Any) -> Preflight | str:
     """The sizes of a map's statement; a text if its names cannot stand side by side."""
     try:
         return fitted.preflight(**options)
@@ -44,7 +44,7 @@ def preflight_of(fitted: FeatureMap, **options: Any) -> Preflight | str:
         return f"for (row, feature, value) input only: {bad}"
 
 
-def facts(fitted: FeatureMap, found: Preflight | str | None = None) -> dict[str, Any]:
+def facts(fitted: Fitted, found: Preflight | str | None = None) -> dict[str, Any]:
     """Everything ``inspect`` knows of a map, for people (as lines) and programs (as JSON)."""
     program = fitted.program
     return {
@@ -123,14 +123,14 @@ def _plan_facts(plan: Plan, dialect: Dialect) -> dict[str, Any]:
 
 
 def map_lines(
-    fitted: FeatureMap, found: Preflight | str, spelt: Callable[[str], str] = str
+    fitted: Fitted, found: Preflight | str, spelt: Callable[[str], str] = str
 ) -> list[str]:
     """The facts of a map for a person, to whom ``spelt`` names parameters."""
     known = facts(fitted, found)
-    parameters = ", ".join(f"{name}={value!r}" for name, value in known["parameters"].items())
+    outputs, which = fitted.outputs
     lines = aligned(
         [
-            ("map", f"{known['map']}({parameters})"),
+            (fitted.kind, fitted.description),
             ("digest", known["digest"]),
             ("seed", str(known["seed"])),
             ("columns", columns_text(known["columns"])),
@@ -138,7 +138,7 @@ def map_lines(
             *([("label", known["label"])] if known["label"] is not None else []),
             *taken_pairs(known),
             *([] if fitted.alternative is None else [("better", fitted.alternative)]),
-            ("features", f"{known['features']:,}, computed as {known['dtype']}"),
+            (outputs, f"{which}, computed as {known['dtype']}"),
             ("hyperplanes", _hyperplanes_text(known)),
             *_work_pairs(fitted, found),
             ("SQL", found if isinstance(found, str) else _sql_text(found)),
@@ -147,7 +147,7 @@ def map_lines(
     return lines if isinstance(found, str) else [*lines, *_preflight_lines(found, spelt)]
 
 
-def _work_pairs(fitted: FeatureMap, found: Preflight | str) -> list[tuple[str, str]]:
+def _work_pairs(fitted: Fitted, found: Preflight | str) -> list[tuple[str, str]]:
     if isinstance(found, str):
         return []
     return [("work a row", work_text(found.form, found.plan, fitted))]
@@ -199,7 +199,7 @@ def _preflight_lines(found: Preflight, spelt: Callable[[str], str]) -> list[str]
     ]
 
 
-def work_text(form: str, plan: Plan | None, fitted: FeatureMap) -> str:
+def work_text(form: str, plan: Plan | None, fitted: Fitted) -> str:
     """Operations a row, as a form computes them."""
     work = FORMS[form].cost(fitted.program, plan)
     return f"{work.additions:,} additions, {work.products:,} products"

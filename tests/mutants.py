@@ -446,8 +446,8 @@ MUTANTS = [
         ("tests/test_engines.py::test_printed_sql_stops_at_a_missing_value",),
     ),
     Mutant(
-        "sqlkrp/sql/wide.py",
-        "WHEN {value} > {levels.literal(most)} THEN {levels.literal(most)} ",
+        "sqlkrp/sql/levels.py",
+        " WHEN {value} > {high} THEN {high}",
         "",
         "values are held above their least, and not below their most",
         ("tests/test_defaults.py::test_values_beyond_the_bounds_are_read_as_these",),

@@ -29,11 +29,16 @@ PACKAGE = ROOT / "sqlkrp"
 # A room may import the rooms before it, never one after it.
 ORDER = [
     "errors", "version", "display", "spelling", "files", "pools", "stages", "batches", "sql",
-    "mapfile", "maps", "verification", "engines", "public", "report", "keeping", "options",
-    "argument_groups", "arguments", "cli", "__main__",
+    "mapfile", "maps", "verification", "engines", "models", "public", "report", "keeping",
+    "options", "argument_groups", "arguments", "cli", "__main__",
 ]  # fmt: skip
 # When it is called, a map takes a DuckDB relation, and has DuckDB write its side tables to files.
-LATE = {("maps/source.py", "engines"), ("maps/feature_map.py", "engines")}
+LATE = {
+    ("engines/database.py", "models"),
+    ("maps/source.py", "engines"),
+    ("maps/feature_map.py", "engines"),
+    ("maps/fitted.py", "engines"),
+}
 
 
 def imports():
@@ -163,6 +168,11 @@ def desk(tmp_path, run_cli):
         warehouse.execute("ALTER TABLE sales ADD PRIMARY KEY (id)")
     with contextlib.closing(sqlite3.connect(tmp_path / "notes.sqlite")) as notes:
         frame.to_sql("notes", notes, index=False)
+    with duckdb.connect(str(tmp_path / "sales.duckdb")) as sales:
+        store(sales, frame, "sales")
+    churn = sqlkrp.KRP(2, 4, random_state=0).fit(frame, exclude=["id"])
+    classes = {"classes": ["no", "yes"]}
+    sqlkrp.model(map=churn, coef=[1, 2, 3, 4], **classes).save(tmp_path / "churn.model.json")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
     def run(command):

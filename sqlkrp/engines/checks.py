@@ -83,7 +83,7 @@ def _warn_of_range(session: Session, program: Program, largest: float | None) ->
     # that are added up to them. A sum whose terms cancel leaves a rounding error of these.
     sizes = np.array([[largest], [largest * float(limits.eps)], [1.0]])
     inputs = np.repeat(sizes, prepare.n_inputs, axis=1)
-    errors = program.rounding(inputs, 1.0)
+    errors = program.body.rounding(inputs, 1.0)
     high, low, ordinary = np.where(np.isnan(errors), np.inf, errors).max(axis=1).tolist()
     if not ordinary:
         return  # every sum is of nothing

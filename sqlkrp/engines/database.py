@@ -30,7 +30,7 @@ from sqlkrp.engines.twin import written_by_twin
 from sqlkrp.errors import ParameterError
 from sqlkrp.files import require_other_file
 from sqlkrp.maps.allowed import Number, Switch, Whole
-from sqlkrp.maps.feature_map import FeatureMap, require_map
+from sqlkrp.maps.fitted import Fitted, require_fitted
 from sqlkrp.sql.names import TableName, quote_table
 from sqlkrp.sql.options import Options, with_options
 from sqlkrp.sql.preflight import require_fits
@@ -53,6 +53,8 @@ class Run(Shown):
     statement: Statement
     rows: int | None
     """Rows written; None for a view, which has none of its own."""
+    digest: str
+    """That of the map or model."""
 
     def _facts(self) -> dict[str, Any]:
         return {"rows": self.rows, **self.statement._facts()}
@@ -95,7 +97,7 @@ class Database(Shown):
     @with_options()
     def create(
         self,
-        fitted: FeatureMap,
+        fitted: Fitted,
         table: TableOrFile | TableSource,
         into: TableName,
         *,
@@ -129,11 +131,11 @@ class Database(Shown):
             self._require_fit(statement, query, view=view)
             # After the statement is written, so that one that is too large fails fast.
             check_values(self._session, query.program, data)
-            told = f"sqlkrp map {fitted.digest_}"
+            told = f"sqlkrp {fitted.kind} {fitted.digest_}"
             if options.stage != "features":
                 told += f", {options.stage}"
             count = self._made(target, statement, told, view=view)
-        return Run(statement, count)
+        return Run(statement, count, fitted.digest_)
 
     def _made(self, target: Target, statement: Statement, told: str, *, view: bool) -> int | None:
         """Make what was written, or append it to what is there; how many rows came."""
@@ -179,7 +181,7 @@ class Database(Shown):
     @with_options()
     def export(
         self,
-        fitted: FeatureMap,
+        fitted: Fitted,
         table: TableOrFile | TableSource,
         path: str | Path,
         *,
@@ -212,11 +214,44 @@ class Database(Shown):
             check_values(self._session, query.program, data)
             with self._session.holding(statement.side_tables):
                 count = write_to(statement.text)
-        return Run(statement, count)
+        return Run(statement, count, fitted.digest_)
+
+    @with_options("form", "plan", "keep", "long", "rows")
+    def score(
+        self,
+        model: Any,
+        table: TableOrFile | TableSource | None = None,
+        *,
+        options: Options,
+        features: TableOrFile | TableSource | None = None,
+        into: TableName | None = None,
+        path: str | Path | None = None,
+        outputs: Iterable[str] | None = None,
+        threshold: float | None = None,
+        view: bool = False,
+        replace: bool = False,
+    ) -> Run:
+        """Score rows with a model: a table or view of what it says of each, or a file.
+
+        Give the ``table`` that has the model's columns, or a table of its map's ``features``; and a
+        name to go ``into``, or the ``path`` of a file (as :meth:`create` and :meth:`export` have
+        them). ``outputs`` and ``threshold`` are as :func:`sqlkrp.model` has them.
+        """
+        from sqlkrp.models import scoring
+
+        fitted, source = scoring(model, table, features, outputs, threshold)
+        chosen = {name: getattr(options, name) for name in ("form", "plan", "keep", "long", "rows")}
+        if (into is None) == (path is None):
+            raise ParameterError("scores go into a table or to a file: give into=NAME or path=FILE")
+        if into is not None:
+            return self.create(fitted, source, into, view=view, replace=replace, **chosen)
+        if view:
+            raise ParameterError("a view is no file: give into=NAME, or leave out view")
+        return self.export(fitted, source, path, replace=replace, **chosen)
 
     @with_options()
     def relation(
-        self, fitted: FeatureMap, table: TableOrFile | TableSource, *, options: Options
+        self, fitted: Fitted, table: TableOrFile | TableSource, *, options: Options
     ) -> Any:
         """The features as a lazy relation of the engine, to go on with: filter, join, ``.df()``.
 
@@ -235,7 +270,7 @@ class Database(Shown):
     @with_options("form", "plan", "long", "rows")
     def verify(
         self,
-        fitted: FeatureMap,
+        fitted: Fitted,
         table: TableOrFile | TableSource,
         *,
         sample: int = 1000,
@@ -248,9 +283,10 @@ class Database(Shown):
             Number(0).require("tolerance", tolerance)
         with self._session.transaction(keep=False):
             query, data = self._query(fitted, table, options, run_now=True)
+            query = replace(query, program=query.program.coded())
             rows = check_values(self._session, query.program, data)
             statement, inputs, found = computed_of_sample(self._session, query, sample, rows)
-        return compare(fitted.program, inputs, found, statement.form, tolerance)
+        return compare(fitted.program.coded(), inputs, found, statement.form, tolerance)
 
     def _require(self, capability: str, instead: str) -> None:
         self._session.can.require(capability, self._session.dialect.name, instead)
@@ -270,7 +306,7 @@ class Database(Shown):
 
     def _query(
         self,
-        fitted: FeatureMap,
+        fitted: Fitted,
         table: TableOrFile | TableSource,
         options: Options,
         *,
@@ -281,7 +317,7 @@ class Database(Shown):
         What is run now, in a transaction that sees what was checked, needs no guard of its own. A
         view and a relation are read when their table may have changed.
         """
-        require_map("fitted", fitted)
+        require_fitted("fitted", fitted)
         data = read_input(self._session, table, options)
         prepare = fitted.program.prepare
         if fitted.label_ in (data.types if data.long is None else data.key_types or {}):

@@ -1,10 +1,5 @@
 """The feature maps: families in a file each, and the one dict of their names."""
 
-import os
-from pathlib import Path
-
-from sqlkrp.errors import MapFileError
-from sqlkrp.mapfile import loads
 from sqlkrp.maps.combined import Chain, Ensemble, chain
 from sqlkrp.maps.complex import ComplexKRP
 from sqlkrp.maps.feature_map import FeatureMap
@@ -37,7 +32,6 @@ __all__ = [
     "SphericalRandomFeatures",
     "TensorSketch",
     "chain",
-    "load",
 ]
 
 #: The maps by the names that the command line has for them.
@@ -62,15 +56,3 @@ MAPS: dict[str, type[FeatureMap]] = {
 CLASSES: dict[str, type[FeatureMap]] = {
     one.__name__: one for one in (*MAPS.values(), Ensemble, Chain)
 }
-
-
-def load(path: str | os.PathLike[str]) -> FeatureMap:
-    """Read a map file; an error says what is wrong with one that is damaged or was edited."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, ValueError) as bad:
-        reason = getattr(bad, "strerror", None) or "not text"
-        raise MapFileError(
-            f"cannot read the map {str(path)!r} ({reason}): give a file written by sqlkrp draw"
-        ) from bad
-    return loads(text, CLASSES, repr(str(path)))

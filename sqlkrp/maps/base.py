@@ -13,11 +13,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sqlkrp.errors import ColumnError, NotFittedError, ParameterError
-from sqlkrp.maps.advice import counted, warn_of_columns, warn_of_features
+from sqlkrp.errors import ParameterError
+from sqlkrp.maps.advice import warn_of_columns, warn_of_features
 from sqlkrp.maps.allowed import OneOf
 from sqlkrp.maps.automatic import Seen, SeenColumns, Taken, gamma_of
-from sqlkrp.maps.columns import choose_columns, label_columns, match_columns
+from sqlkrp.maps.columns import choose_columns, label_columns
+from sqlkrp.maps.fitted import Fitted
 from sqlkrp.maps.parameters import Parameters, copied
 from sqlkrp.maps.preparing import prepare_stage, require_values
 from sqlkrp.maps.source import (
@@ -26,9 +27,6 @@ from sqlkrp.maps.source import (
     Source,
     Statistics,
     as_source,
-    is_table,
-    to_array,
-    to_floats,
 )
 from sqlkrp.pools import generator
 from sqlkrp.sql.options import name_list
@@ -39,25 +37,12 @@ __all__ = ["Transformer"]
 SomeMap = TypeVar("SomeMap", bound="Transformer")
 
 
-class Transformer(Parameters):
+class Transformer(Parameters, Fitted):
     """A feature map as scikit-learn knows one: parameters, and after ``fit`` a row program.
 
     A concrete map declares its parameters, and defines ``draw`` (its stages after Prepare) and,
     if not all values of them go together, ``check``.
     """
-
-    prefix: str = "feature"
-    """What the feature names begin with."""
-
-    program_: Program
-    parameters_: dict[str, Any]
-    """The parameters that the program was drawn with; later ``set_params`` do not change them."""
-    seed_: int
-    left_out_: dict[str, str]
-    taken_: dict[str, Taken]
-    """What was taken for parameters that are ``"auto"``."""
-    label_: str | None
-    """The column that the features are to predict: none of them, and kept beside them."""
 
     # --- what a concrete map says -------------------------------------------------------------
 
@@ -202,11 +187,6 @@ class Transformer(Parameters):
         return 2
 
     @property
-    def alternative(self) -> str | None:
-        """A map that would do better with these parameters, and why."""
-        return None
-
-    @property
     def polynomial_degree(self) -> int | None:
         """The degree of its kernel, if that is a polynomial."""
         return None
@@ -243,31 +223,6 @@ class Transformer(Parameters):
         """Fit to ``X``, then transform it."""
         return self.fit(X, y, **options).transform(X)
 
-    def inputs(self, X: Any) -> NDArray[Any]:
-        """The input columns of ``X`` as one array, before Prepare."""
-        prepare = self.program.prepare
-        if is_table(X):
-            names = list(X.columns) if hasattr(X, "columns") else list(X)
-            match_columns(prepare.columns, names)
-            return np.column_stack([to_floats(name, X[name]) for name in prepare.columns])
-        table = None if hasattr(X, "columns") else to_array(X)
-        if table is None or not table.ndim:
-            raise ParameterError(
-                f"transform computes in NumPy and was given a {type(X).__name__}: give a DataFrame "
-                "or an array, or compute in the database with db.relation or db.create"
-            )
-        if table.ndim == 1:
-            raise ColumnError(
-                f"expected rows and columns, got one dimension, of {len(table)}: "
-                "X.reshape(1, -1) is one row, X.reshape(-1, 1) one column"
-            )
-        if table.ndim != 2 or table.shape[1] != len(prepare.columns):
-            raise ColumnError(
-                f"expected {counted(len(prepare.columns), 'column')}, got an array of shape "
-                f"{table.shape}: give the columns the map was fitted to, in that order"
-            )
-        return to_floats("an array", table)
-
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The names of the features."""
         return np.array(self.program.names, dtype=object)
@@ -284,23 +239,6 @@ class Transformer(Parameters):
     def _output(self) -> str:
         config: dict[str, str] = getattr(self, "_sklearn_output_config", {})
         return config.get("transform", "default")
-
-    @property
-    def program(self) -> Program:
-        """The row program; an error that says what to do before ``fit``."""
-        if not hasattr(self, "program_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")
-        return self.program_
-
-    @property
-    def feature_names_in_(self) -> NDArray[Any]:
-        """The input columns' names, in order."""
-        return np.array(self.program.prepare.columns, dtype=object)
-
-    @property
-    def n_features_in_(self) -> int:
-        """How many input columns there are."""
-        return len(self.program.prepare.columns)
 
 
 def _seed(random_state: Any) -> int:

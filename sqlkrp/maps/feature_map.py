@@ -2,48 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from copy import copy
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from sqlkrp.display import html_table
 from sqlkrp.errors import ParameterError
-from sqlkrp.files import csv_text, write_folder, write_whole
-from sqlkrp.mapfile import Content, digest, dumps, require_map_or_empty
+from sqlkrp.mapfile import Content
 from sqlkrp.maps.allowed import Whole
 from sqlkrp.maps.automatic import Taken
 from sqlkrp.maps.base import Transformer
-from sqlkrp.maps.columns import match_spelling
 from sqlkrp.maps.parameters import plain, title_of
-from sqlkrp.sql.dialects import dialect as facts_of
-from sqlkrp.sql.facts import ITSELF
-from sqlkrp.sql.names import TableName, quote, quote_table
-from sqlkrp.sql.options import OF_TEXT, Options, name_list, with_options
-from sqlkrp.sql.side_tables import Table, create_side_table, load_side_table
-from sqlkrp.sql.statement import Preflight, Query, Statement, preflight, write
-from sqlkrp.sql.tables import side_tables
-from sqlkrp.stages import Program
-from sqlkrp.version import __version__
+from sqlkrp.sql.options import Options, name_list, with_options
 
 __all__ = ["FeatureMap", "require_map"]
-
-_OWN_FILES = re.compile(r"load\.sql|[0-9a-f]{12}_\w+\.(csv|parquet)")
 
 SomeFeatureMap = TypeVar("SomeFeatureMap", bound="FeatureMap")
 
 
 class FeatureMap(Transformer):
     """A feature map: fitted and used as scikit-learn has it, and with its SQL and its file."""
-
-    _renamed: tuple[Program, Any] | None = None
-    """The program whose columns are spelt in another way, and the map that it is of."""
 
     def _repr_html_(self) -> str:
         if not self.__sklearn_is_fitted__():
@@ -58,43 +38,6 @@ class FeatureMap(Transformer):
             "digest": self.digest_[:12],
         }
         return html_table(self.title, rows)
-
-    @property
-    def digest_(self) -> str:
-        """SHA-256 of the fitted map's content; it stands in its SQL, views and side tables."""
-        program = self._original.program
-        # A program is drawn once and never changed, so it can be asked once.
-        if getattr(self, "_digest_of", None) is not program:
-            self._digest, self._digest_of = digest(program), program
-        return self._digest
-
-    # --- SQL ----------------------------------------------------------------------------------
-
-    @with_options(*OF_TEXT)
-    def to_sql(self, table: TableName, *, options: Options, dialect: str = "duckdb") -> str:
-        """The SELECT statement of this map's features, as text.
-
-        ``table`` is written as SQL would write it, or a tuple of exact parts. In the ``tables``
-        form the statement joins side tables that begin with the map's digest; :meth:`statement`
-        has them.
-        """
-        return self._write(table, options, dialect).text
-
-    @with_options(*OF_TEXT)
-    def statement(
-        self, table: TableName, *, options: Options, dialect: str = "duckdb"
-    ) -> Statement:
-        """The SELECT statement of this map's features, with its form, columns and side tables.
-
-        ``table`` is written as SQL would write it, or a tuple of exact parts.
-        """
-        return self._write(table, options, dialect)
-
-    @with_options("form", "stage", "output", "plan", "keep")
-    def preflight(self, *, options: Options, dialect: str = "duckdb") -> Preflight:
-        """The sizes of the statement and of a table of its rows, against the dialect's limits."""
-        facts = facts_of(dialect)
-        return preflight(self.query(quote("source_table", facts), options), facts)
 
     @with_options("form", "stage", "output", "plan")
     def to_spark_ml(
@@ -114,14 +57,6 @@ class FeatureMap(Transformer):
         query = self.query(INPUT, options)
         query = replace(query, array_name=query.array_name if name is None else name)
         return stage_of_pipeline(query, keep_all=keep is None)
-
-    def _write(self, table: TableName, options: Options, dialect: str) -> Statement:
-        facts = facts_of(dialect)
-        query = self.query(quote_table(table, facts), options)
-        rows: Any = options.rows
-        if rows is not None:
-            query = replace(query, keys=quote_table(rows, facts))
-        return write(query, facts)
 
     def select(self: SomeFeatureMap, components: Iterable[int]) -> SomeFeatureMap:
         """The map of some of the features only, such as those that a trained model weighs.
@@ -149,61 +84,25 @@ class FeatureMap(Transformer):
             raise ParameterError(f"component {wrong} is not allowed: name some of 0 to {count - 1}")
         return self._with_program(self.program.only(np.array(chosen)))
 
-    def _with_program(self: SomeFeatureMap, program: Program) -> SomeFeatureMap:
-        """A map of its own that has another program, and so another digest."""
-        other = copy(self)
-        other.program_, other._renamed = program, None
-        return other
-
-    def renamed(self: SomeFeatureMap, columns: Iterable[str]) -> SomeFeatureMap:
-        """The map with its columns spelt as a table spells them: the same, or but for case.
-
-        ``columns`` are the table's names. The SQL of the result reads them; its digest and its file
-        are the map's own.
-        """
-        names = name_list("columns", columns)
-        prepare = self.program.prepare
-        spelt = match_spelling(prepare.columns, names)
-        first = replace(
-            prepare,
-            columns=tuple(spelt[name] for name in prepare.columns),
-            booleans=tuple(spelt[name] for name in prepare.booleans),
-        )
-        program = replace(self.program, stages=(first, *self.program.stages[1:]))
-        other = self._with_program(program)
-        other._renamed = program, self._original
-        return other
-
-    @property
-    def _original(self: SomeFeatureMap) -> SomeFeatureMap:
-        """The map whose columns are spelt in another way here; itself, where none are."""
-        if self._renamed is None or self._renamed[0] is not self.program:
-            return self  # also where it was fitted again since
-        original: SomeFeatureMap = self._renamed[1]
-        return original
-
-    def query(self, relation: str, options: Options) -> Query:
-        """A statement to write over ``relation``, which is SQL already."""
-        return Query(
-            program=self.program,
-            digest=self.digest_,
-            title=self.title,
-            relation=relation,
-            array_name=self.prefix,
-            options=options,
-            booleans=self.program.prepare.booleans,
-        )
-
     @property
     def title(self) -> str:
         """The map in one line: its headline, and what is not at its default."""
         return title_of(self, self.parameters_)
 
+    @property
+    def description(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.parameters_.items())
+        return f"{type(self).__name__}({given})"
+
+    @property
+    def outputs(self) -> tuple[str, str]:
+        return "features", f"{len(self.program.names):,}"
+
     # --- files --------------------------------------------------------------------------------
 
     def content(self) -> Content:
         """What the map's file holds."""
-        program = self._original.program  # which says what to do before fit
+        program = self._truth  # which says what to do before fit
         return Content(
             map=type(self).__name__,
             parameters={name: plain(value) for name, value in self.parameters_.items()},
@@ -223,70 +122,6 @@ class FeatureMap(Transformer):
         self.left_out_ = content.left_out
         self.label_ = content.label
         self.taken_ = {name: Taken(**taken) for name, taken in content.taken.items()}
-
-    def save(self, path: str | os.PathLike[str], *, replace: bool = True) -> None:
-        """Write the map file, whole or not at all; by default in place of a map that is there.
-
-        A file that is no map is never replaced.
-        """
-        with self.saving(path, replace=replace):
-            pass
-
-    @contextlib.contextmanager
-    def saving(self, path: str | os.PathLike[str], *, replace: bool = True) -> Iterator[None]:
-        """Write the map file at the end of a block that ends well, with what it makes."""
-        if replace:
-            require_map_or_empty(Path(path))
-        with write_whole(Path(path), replace=replace) as part:
-            part.write_text(dumps(self.content(), __version__), encoding="utf-8")
-            yield
-
-    def save_tables(
-        self,
-        folder: str | os.PathLike[str],
-        *,
-        format: str = "csv",
-        dialect: str = "duckdb",
-        replace: bool = False,
-    ) -> list[Path]:
-        """Write the side tables of the ``tables`` form into a new folder, with their DDL.
-
-        ``load.sql`` there creates and fills the tables that the statements of
-        ``to_sql(form="tables")`` join, when it is run from inside the folder.
-        """
-        facts = facts_of(dialect)
-        if format not in facts.load_file:
-            allowed = " or ".join(map(repr, facts.load_file))
-            raise ParameterError(f"format={format!r} is not one {dialect} loads: use {allowed}")
-        tables = dict(side_tables(self.program, self.digest_).values())
-        target = Path(folder)
-        with write_folder(target, _OWN_FILES, replace=replace) as part:
-            for name, columns in tables.items():
-                _write_side_table(part / f"{name}.{format}", columns)
-            load = [
-                f"{create_side_table(name, columns, facts)};\n"
-                + load_side_table(name, columns, f"{name}.{format}", format, facts)
-                for name, columns in tables.items()
-            ]
-            head = f"-- Side tables of sqlkrp map {self.digest_} for {dialect}.\n"
-            # What stands in for an engine in the tests loads no files.
-            if facts.executed == ITSELF:
-                head += "-- Run this from inside its folder.\n"
-            else:
-                head += "-- Generated, and never executed there by sqlkrp's tests.\n"
-            (part / "load.sql").write_text(head + "\n".join(load) + "\n", encoding="utf-8")
-        return sorted(target.iterdir())
-
-
-def _write_side_table(path: Path, columns: Table) -> None:
-    if path.suffix == ".parquet":
-        from sqlkrp.engines.duckdb import write_parquet
-
-        write_parquet(path, columns)
-    else:
-        rows = zip(*(array.tolist() for array in columns.values()), strict=True)
-        # Line ends as they are: text is translated on some systems.
-        path.write_bytes(csv_text([list(columns), *rows]).encode())
 
 
 def _ends(names: Sequence[str]) -> str:

@@ -125,6 +125,7 @@ _IF_NUMBER = "CASE WHEN TYPEOF({value}) IN ('integer', 'real') THEN CAST({value}
 
 _SQLITE = Dialect(
     name="sqlite",
+    greatest="MAX({values})",
     whole_type="INTEGER",
     sqlglot="sqlite",
     executed=ITSELF,
@@ -509,6 +510,7 @@ _TSQL = Dialect(
     name="tsql",
     bit="GET_BIT({value}, {place})",
     sqlglot="tsql",
+    truths=("CAST(0 AS BIT)", "CAST(1 AS BIT)"),
     ignores_case=True,
     folds="",
     max_identifier_characters=128,
@@ -606,6 +608,7 @@ _MYSQL = Dialect(
 
 _ORACLE = Dialect(
     name="oracle",
+    truths=("0", "1"),
     whole_type="NUMBER(19)",
     bit="BITAND(FLOOR({value} / POWER(2, {place})), 1)",
     sqlglot="oracle",

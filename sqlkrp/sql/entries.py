@@ -14,7 +14,7 @@ from sqlkrp.sql.job import Job, LongInput
 from sqlkrp.sql.names import quote, soft_cast, text
 from sqlkrp.stages import Prepare
 
-__all__ = ["Gathered", "gathered_rows", "prepared_entries"]
+__all__ = ["Gathered", "gathered_rows", "gathered_values", "prepared_entries"]
 
 
 def prepared_entries(job: Job, *, fill_absent: bool = False) -> Chain:
@@ -32,7 +32,7 @@ def prepared_entries(job: Job, *, fill_absent: bool = False) -> Chain:
 
 @dataclass(frozen=True)
 class Gathered:
-    """Sparse input as rows of prepared inputs, from which the wide form goes on.
+    """Rows of values at the end of a chain, from which the wide form goes on.
 
     Its columns are the place of a row, what is carried, ``complete`` (1 in rows that have
     features), and x0, x1, ...
@@ -62,16 +62,23 @@ def gathered_rows(job: Job, wanted: Prepare) -> Gathered:
         f"SUM(CASE WHEN feature = {place} THEN value ELSE {zero} END) AS x{i}"
         for i, place in enumerate(places)
     ]
-    chain.then("gathered_inputs", "collect_values", {}, {"collected": sums})
-    inputs = [
-        f"{dialect.cast.format(value=f'collected.x{i}', type=job.type_name)} AS x{i}"
-        for i in range(len(places))
-    ]
-    place = free_name("place", job.columns)
     carried = ["source.row_key AS k0", *(f"source.k{i} AS k{i + 1}" for i in range(len(job.keep)))]
+    inputs = [
+        dialect.cast.format(value=f"collected.x{i}", type=job.type_name) for i in range(len(places))
+    ]
+    return gathered_values(chain, sums, carried, inputs)
+
+
+def gathered_values(
+    chain: Chain, collected: Sequence[str], carried: Sequence[str], values: Sequence[str]
+) -> Gathered:
+    """The values of a chain's end as rows, by aggregates, beside what is carried."""
+    chain.then("gathered_inputs", "collect_values", {}, {"collected": collected})
+    inputs = [f"{value} AS x{i}" for i, value in enumerate(values)]
+    place = free_name("place", chain.job.columns)
     relations = {"source": chain.source, "collected": chain.current}
-    values: dict[str, str | Sequence[str]] = {"kept": carried, "inputs": inputs, "place": place}
-    relation = chain.add("gathered", "gather", relations, values)
+    bound: dict[str, str | Sequence[str]] = {"kept": carried, "inputs": inputs, "place": place}
+    relation = chain.add("gathered", "gather", relations, bound)
     chain.reads[relation] += 1
     return Gathered(relation, place, len(inputs), 2 + len(carried) + len(inputs), chain)
 

@@ -185,6 +185,10 @@ class Dialect:
         }
     )
     """Functions of one number."""
+    greatest: str = "GREATEST({values})"
+    """The largest of two and more numbers, none of which is NULL."""
+    truths: tuple[str, str] = ("FALSE", "TRUE")
+    """The truth values."""
     whole_type: str = "BIGINT"
     """Whole numbers of 64 bits."""
     bit: str = "({value} >> {place}) & 1"
@@ -285,7 +289,10 @@ class Dialect:
         )
 
     def function(self, name: str, value: str, dtype: str) -> str:
-        """A function of a value that is a name, of this NumPy dtype."""
+        """A function of a value, which it may read more than once, of this NumPy dtype."""
+        if name == "sigmoid":  # of which no part leaves the range of numbers
+            small, large = (self.function("exp", one, dtype) for one in (value, f"-{value}"))
+            return f"CASE WHEN {value} >= 0 THEN 1 / (1 + {large}) ELSE {small} / (1 + {small}) END"
         result = self.functions[name].format(value=value)
         if name == "exp" and self.overflow_is_error:
             return f"CASE WHEN {value} < {_LEAST_EXPONENT[dtype]} THEN 0 ELSE {result} END"

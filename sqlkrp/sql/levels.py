@@ -11,6 +11,7 @@ from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.job import Job
 from sqlkrp.sql.names import balanced, listed, number, quote
 from sqlkrp.sql.planning import Plan
+from sqlkrp.sql.sharing import Circuit
 from sqlkrp.sql.vectors import Vector
 
 __all__ = ["Levels"]
@@ -66,6 +67,17 @@ class Levels:
         """A cast to that type, or to that of another NumPy dtype."""
         kind = self.dialect.float_types[dtype or self.job.dtype]
         return self.dialect.cast.format(value=value, type=kind)
+
+    def held(self, value: str, least: float, most: float) -> str:
+        """A value inside bounds; by CASE, as a missing one is to stay missing everywhere."""
+        low, high = self.literal(least), self.literal(most)
+        cases = f"WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high}"
+        return f"CASE {cases} ELSE {value} END"
+
+    def circuit_at(self, position: int) -> Circuit | None:
+        """The planned sums of a stage, where there are such."""
+        way = None if self.job.plan is None else self.job.plan.chosen.get(position)
+        return None if way is None else way.circuit
 
     def sum_of(self, plus: Sequence[str], minus: Sequence[str], constant: float = 0.0) -> str:
         """Sum of ``plus`` minus sum of ``minus``, balanced, and a constant."""

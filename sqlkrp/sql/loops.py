@@ -17,7 +17,7 @@ from sqlkrp.sql.job import Job, Written
 from sqlkrp.sql.levels import Levels
 from sqlkrp.sql.names import balanced, firm_cast, soft_cast
 from sqlkrp.sql.vectors import Vector
-from sqlkrp.sql.wide import begun, casts, ended
+from sqlkrp.sql.wide import begun, casts, ended, written
 from sqlkrp.stages import Array, Prepare, Stage
 from sqlkrp.stages.records import Butterflies, Distances, Elementwise, Linear, SumOfProducts
 
@@ -29,14 +29,18 @@ _LAYERS = 3
 
 def write_loops(job: Job) -> Written:
     """The SELECT of a program's outputs by loops over arrays."""
-    first, *later = job.program.only(every_column=job.stops).stages
+    program = job.program.only(every_column=job.stops)
+    first, *later = program.stages[: program.closing]
     assert isinstance(first, Prepare)
     assert job.dialect.loops is not None
     levels = Levels(job, innermost=job.dialect.loops.innermost)
     loops, gathered = _begun(levels, first)
     for stage in later:
         loops.put(BODIES[type(stage)](loops, stage), stage.n_outputs)
-    return ended(levels, gathered, loops.outputs())
+    values, closing = loops.outputs(), program.stages[program.closing :]
+    if closing:
+        values = written(levels, closing, program.closing, values)
+    return ended(levels, gathered, values)
 
 
 def _begun(levels: Levels, prepare: Prepare) -> tuple[Loops, Gathered | None]:

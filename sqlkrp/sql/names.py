@@ -17,6 +17,7 @@ __all__ = [
     "TableName",
     "balanced",
     "firm_cast",
+    "label",
     "listed",
     "number",
     "quote",
@@ -124,6 +125,17 @@ def number(value: float, dtype: str, dialect: Dialect) -> str:
     # In parentheses a minus can never meet another one, which would start a comment.
     signed = f"({written})" if written.startswith("-") else written
     return dialect.literals[dtype].format(number=signed, type=dialect.float_types[dtype])
+
+
+def label(value: str | bool | int | float, dialect: Dialect) -> str:
+    """A literal of the type that a label has."""
+    if isinstance(value, str):
+        return text(value, dialect)
+    if isinstance(value, bool):
+        return dialect.truths[value]
+    if isinstance(value, float):
+        return number(value, "float64", dialect)
+    return f"({value})" if value < 0 else str(value)
 
 
 def soft_cast(value: str, dtype: str, dialect: Dialect, *, boolean: bool = False) -> str:

@@ -47,6 +47,8 @@ class Query:
     relation: str
     array_name: str
     options: Options = field(default_factory=Options)
+    kind: str = "map"
+    """What it is a query of: a map, or a model."""
     keys: str | None = None
     """Of sparse input, the relation with one row for each row of the answer."""
     booleans: Collection[str] = ()
@@ -275,11 +277,15 @@ def _finished(
     dialect: Dialect,
 ) -> Statement:
     lines = [
-        f"sqlkrp map {query.digest}",
+        f"sqlkrp {query.kind} {query.digest}",
         f"{query.title}; {query.options.stage}, {form} form",
     ]
     if job.side:
-        lines.append("joins side tables of this map: sqlkrp tables MAP writes them, with load.sql")
+        name = query.kind.upper()
+        lines.append(
+            f"joins side tables of this {query.kind}: sqlkrp tables {name} writes them, with "
+            "load.sql"
+        )
     items = len(job.program.names) if query.options.output == "array" else 0
     text, found = finished(written, lines, form, dialect, outputs=job.columns, items=items)
     n_kept = len(job.kept)

@@ -5,18 +5,21 @@ Every step reads a relation (row_id, feature, value) and gives one: short whatev
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sqlkrp.sql.chain import Chain, free_name
-from sqlkrp.sql.entries import prepared_entries
+from sqlkrp.sql.entries import gathered_values, prepared_entries
 from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.job import Job, Written
+from sqlkrp.sql.levels import Levels
 from sqlkrp.sql.names import quote
 from sqlkrp.sql.side_tables import SideTables, Table
 from sqlkrp.sql.vectors import Vector
+from sqlkrp.sql.wide import ended, written
 from sqlkrp.stages import Array, Cost, Prepare, Program, Stage, cost, is_projection
 from sqlkrp.stages.records import Butterflies, Distances, Elementwise, Linear, SumOfProducts
 
@@ -29,7 +32,7 @@ def side_tables(program: Program, digest: str, token: str = "") -> SideTables:
     Full names begin with the map's digest; ``token`` tells apart those of two statements.
     """
     tables: SideTables = {}
-    for position, stage in enumerate(program.stages):
+    for position, stage in enumerate(program.stages[: program.closing]):
         for name, columns in STEPS[type(stage)].tables(stage).items():
             again = sum(known == name for _, known in tables)
             full = f"{digest[:12]}_{token}{name}" + (f"_{again + 1}" if again else "")
@@ -39,17 +42,18 @@ def side_tables(program: Program, digest: str, token: str = "") -> SideTables:
 
 def write_tables_form(job: Job) -> Written:
     """The SELECT of a program's outputs, joining its side tables."""
-    later = job.program.stages[1:]
+    program = job.program
+    later, closing = program.stages[1 : program.closing], program.stages[program.closing :]
     # Sums over hyperplanes, and distances, know that an absent entry is 0.
     knows = bool(later) and (is_projection(later[0]) or isinstance(later[0], Distances))
     chain = prepared_entries(job, fill_absent=not knows)
     for position, stage in enumerate(later, start=1):
         STEPS[type(stage)].write(chain, stage, position)
-    selected = [f"source.k{i} AS {quote(name, job.dialect)}" for i, name in enumerate(job.keep)]
-    if job.long is not None:
-        selected.insert(0, f"source.row_key AS {quote(job.long.row, job.dialect)}")
-    collected, values = _collected(job)
+    if closing:
+        return _closed(chain, closing)
+    collected, values = _collected(job, len(program.names))
     chain.then("collected", "collect_values", {}, {"collected": collected})
+    selected = [f"{key} AS {quote(name, job.dialect)}" for key, name in _kept(job)]
     outputs = job.outputs(values)
     final = chain.bind(
         "collect",
@@ -57,10 +61,34 @@ def write_tables_form(job: Job) -> Written:
         # Some engines would find two columns to order by, if an output had the name.
         {"kept": selected, "outputs": outputs, "place": free_name("place", job.columns)},
     )
-    n_numbered = 1 if job.long else len(job.program.prepare.columns)
-    n_placed = 2 + len(job.keep) + n_numbered
-    widest = max(n_placed, len(selected) + len(outputs), 1 + len(collected))
+    widest = max(_numbered(job), len(selected) + len(outputs), 1 + len(collected))
     return Written(chain.text(final), widest, chain.side_tables)
+
+
+def _closed(chain: Chain, closing: Sequence[Stage]) -> Written:
+    """The statement that goes on with the last few values as columns."""
+    job, position = chain.job, chain.job.program.closing
+    collected, values = _collected(job, closing[0].n_inputs)
+    aliases = [f"k{i}" for i in range(len(job.kept))]
+    kept = [f"{key} AS {alias}" for (key, _), alias in zip(_kept(job), aliases, strict=True)]
+    gathered = gathered_values(chain, collected, kept, values)
+    levels = Levels(job)
+    answers = written(levels, closing, position, levels.go_on_from(gathered))
+    finished = ended(levels, gathered, answers)
+    return replace(finished, widest=max(finished.widest, _numbered(job), 1 + len(collected)))
+
+
+def _kept(job: Job) -> list[tuple[str, str]]:
+    """What is handed on: where the chain's source has it, and its name."""
+    keys = [f"source.k{i}" for i in range(len(job.keep))]
+    if job.long is not None:
+        keys.insert(0, "source.row_key")
+    return list(zip(keys, job.kept, strict=True))
+
+
+def _numbered(job: Job) -> int:
+    """Entries of the SELECT that numbers the rows."""
+    return 2 + len(job.keep) + (1 if job.long else len(job.program.prepare.columns))
 
 
 def cost_of_joins(program: Program) -> Cost:
@@ -70,9 +98,9 @@ def cost_of_joins(program: Program) -> Cost:
     return Cost(sum(additions), sum(products))
 
 
-def _collected(job: Job) -> tuple[list[str], Vector]:
-    """The aggregates that collect a row's values, and the values as these have them."""
-    dialect, count = job.dialect, len(job.program.names)
+def _collected(job: Job, count: int) -> tuple[list[str], Vector]:
+    """The aggregates that collect so many values of a row, and the values as these have them."""
+    dialect = job.dialect
     if dialect.collect is None:
         collected = [f"MAX(CASE WHEN feature = {i} THEN value END) AS f{i}" for i in range(count)]
         items, array = [f"collected.f{i}" for i in range(count)], ""

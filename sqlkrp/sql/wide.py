@@ -16,16 +16,17 @@ from typing import Any
 
 import numpy as np
 
+from sqlkrp.sql import answers
 from sqlkrp.sql.entries import Gathered, gathered_rows
 from sqlkrp.sql.job import Job, Written
 from sqlkrp.sql.levels import Levels
 from sqlkrp.sql.names import balanced, firm_cast, quote, soft_cast, text
 from sqlkrp.sql.sharing import Circuit, Pairs
 from sqlkrp.sql.vectors import Vector
-from sqlkrp.stages import Prepare, Stage
+from sqlkrp.stages import Answers, Bounds, Prepare, Shares, Stage, Votes
 from sqlkrp.stages.records import Butterflies, Distances, Elementwise, Linear, SumOfProducts
 
-__all__ = ["WRITERS", "begun", "casts", "ended", "write_wide_form"]
+__all__ = ["WRITERS", "begun", "casts", "ended", "write_wide_form", "written"]
 
 # Names are for people, who do not read a statement of more operations column by column.
 _READABLE = 5_000
@@ -37,11 +38,17 @@ def write_wide_form(job: Job) -> Written:
     assert plan is not None
     levels = Levels(job, by_position=plan.additions + plan.products > _READABLE)
     values, gathered = begun(levels, plan.program.prepare)
-    for position, stage in enumerate(plan.program.stages[1:], start=1):
+    values = written(levels, plan.program.stages[1:], 1, values)
+    return ended(levels, gathered, Vector(values, there="complete = 1" if levels.complete else ""))
+
+
+def written(levels: Levels, stages: Sequence[Stage], first: int, values: Vector) -> Vector:
+    """Values after stages, of which the first has this position."""
+    for position, stage in enumerate(stages, start=first):
         if not values.is_named and not _reads_once(stage):
             values = levels.named(values, "p")
         values = WRITERS[type(stage)](levels, stage, position, values)
-    return ended(levels, gathered, Vector(values, there="complete = 1" if levels.complete else ""))
+    return values
 
 
 def begun(levels: Levels, prepare: Prepare) -> tuple[Vector, Gathered | None]:
@@ -128,16 +135,13 @@ def _treated(levels: Levels, stage: Prepare, values: Sequence[str]) -> list[str]
 
 
 def _held(levels: Levels, stage: Prepare, values: Sequence[str]) -> Sequence[str]:
-    """Values inside their bounds; by CASE, as a missing one is to stay missing everywhere."""
+    """Values inside their bounds."""
     if not stage.bounds:
         return values
     low, high = (bound.astype(stage.dtype).tolist() for bound in stage.bounds)
     values = levels.named(values, "x")
     return [
-        f"CASE WHEN {value} < {levels.literal(least)} THEN {levels.literal(least)} "
-        f"WHEN {value} > {levels.literal(most)} THEN {levels.literal(most)} ELSE {value} END"
-        if held
-        else value
+        levels.held(value, least, most) if held else value
         for value, least, most, held in zip(values, low, high, stage.held.tolist(), strict=True)
     ]
 
@@ -173,8 +177,9 @@ def _linear(levels: Levels, stage: Linear, position: int, values: Vector) -> Vec
     if stage.picks:
         return _picks(levels, stage, values)
     constants = [0.0] * stage.n_sums if stage.constant is None else _numbers(levels, stage.constant)
-    if position in levels.plan.chosen:
-        return _circuit(levels, levels.plan.chosen[position].circuit, values, constants)
+    circuit = levels.circuit_at(position)
+    if circuit is not None:
+        return _circuit(levels, circuit, values, constants)
     terms = [
         f"{values[place]} * {levels.literal(weight)}"
         for place, weight in zip(stage.input.tolist(), _numbers(levels, stage.value), strict=True)
@@ -208,8 +213,9 @@ def _picks(levels: Levels, stage: Linear, values: Vector) -> Vector:
 
 
 def _butterflies(levels: Levels, stage: Butterflies, position: int, values: Vector) -> Vector:
-    constants = [0.0] * stage.n_outputs
-    return _circuit(levels, levels.plan.chosen[position].circuit, values, constants)
+    circuit = levels.circuit_at(position)
+    assert circuit is not None
+    return _circuit(levels, circuit, values, [0.0] * stage.n_outputs)
 
 
 def _circuit(
@@ -290,4 +296,8 @@ WRITERS: dict[type[Stage], Callable[[Levels, Any, int, Vector], Vector]] = {
     SumOfProducts: _sum_of_products,
     Distances: _distances,
     Elementwise: _elementwise,
+    Bounds: answers.bounds,
+    Shares: answers.shares,
+    Votes: answers.votes,
+    Answers: answers.answers,
 }

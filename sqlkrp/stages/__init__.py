@@ -6,6 +6,7 @@ its own: ``meaning`` for NumPy, and in ``sqlkrp.sql`` one room a form of SQL; ea
 record to functions.
 """
 
+from sqlkrp.stages.closing import Answers, Bounds, Shares, Votes
 from sqlkrp.stages.meaning import apply, cost
 from sqlkrp.stages.parts import beside
 from sqlkrp.stages.prepare import Prepare, missing_message
@@ -22,7 +23,9 @@ from sqlkrp.stages.stage import Array, Cost, Stage, is_unicode
 
 __all__ = [
     "RECORDS",
+    "Answers",
     "Array",
+    "Bounds",
     "Butterflies",
     "Cost",
     "Distances",
@@ -30,8 +33,10 @@ __all__ = [
     "Linear",
     "Prepare",
     "Program",
+    "Shares",
     "Stage",
     "SumOfProducts",
+    "Votes",
     "apply",
     "beside",
     "cost",

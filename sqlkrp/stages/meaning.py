@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sqlkrp.stages import closing
+from sqlkrp.stages.closing import Answers, Bounds, Shares, Votes
 from sqlkrp.stages.prepare import Prepare, cost_of_preparing, prepared, rounding_of_prepared
 from sqlkrp.stages.records import Butterflies, Distances, Elementwise, Linear, SumOfProducts
 from sqlkrp.stages.stage import Array, Cost, Stage
@@ -108,7 +110,12 @@ def _sign(X: Array) -> Array:
     return signs
 
 
-_FUNCTIONS: dict[str, Callable[[Array], Array]] = {"cos": np.cos, "exp": np.exp, "sign": _sign}
+_FUNCTIONS: dict[str, Callable[[Array], Array]] = {
+    "cos": np.cos,
+    "exp": np.exp,
+    "sign": _sign,
+    "sigmoid": closing.sigmoid,
+}
 
 
 def _elementwise(stage: Elementwise, X: Array) -> Array:
@@ -175,6 +182,7 @@ _SPREADS: dict[str, Callable[[Array, Array], Array]] = {
     # Values of arguments that are not positive are between 0 and 1, however far off these are.
     "exp": lambda X, errors: np.minimum(np.exp(X) * np.expm1(errors), np.maximum(np.exp(X), 1.0)),
     "sign": lambda X, errors: np.where(np.abs(X) <= errors, 2.0, 0.0),
+    "sigmoid": lambda X, errors: np.minimum(errors / 4, 1.0),
 }
 
 
@@ -242,4 +250,8 @@ MEANING: dict[type[Stage], Meaning] = {
     ),
     Distances: Meaning(_distances, _rounding_of_distances, _cost_of_distances),
     Elementwise: Meaning(_elementwise, _rounding_of_elementwise, _cost_of_elementwise),
+    Bounds: Meaning(closing.held, closing.rounding_of_held, closing.cost_of_held),
+    Shares: Meaning(closing.shares, closing.rounding_of_shares, closing.cost_of_groups),
+    Votes: Meaning(closing.votes, closing.rounding_of_votes, closing.cost_of_groups),
+    Answers: Meaning(closing.said, closing.rounding_of_answers, closing.cost_of_answers),
 }

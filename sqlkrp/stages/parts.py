@@ -31,6 +31,8 @@ def only(stage: Stage, outputs: Array) -> tuple[Stage, Array, Array]:
     """
     if isinstance(stage, Prepare):
         return _only_columns(stage, outputs)
+    if stage.closes:
+        return stage, np.arange(stage.n_outputs), np.arange(stage.n_inputs)
     together = stage.outputs_a_row
     rows = np.unique(outputs // together)
     kept = (rows[:, None] * together + np.arange(together)).ravel()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,22 @@ class Program(Shown):
     def then(self, stages: Sequence[Stage], names: Sequence[str]) -> Program:
         """A program that goes on with these stages, to outputs of these names."""
         return Program((*self.stages, *stages), tuple(names))
+
+    @property
+    def closing(self) -> int:
+        """The place of the first of the stages at the end that read many values at once."""
+        places = (i for i, stage in enumerate(self.stages) if stage.closes)
+        return next(places, len(self.stages))
+
+    @property
+    def body(self) -> Program:
+        """The program before those."""
+        stages = self.stages[: self.closing]
+        return Program(stages, tuple(f"value_{i}" for i in range(stages[-1].n_outputs)))
+
+    def coded(self) -> Program:
+        """The same with numbers for what is said in words."""
+        return replace(self, stages=tuple(stage.coded() for stage in self.stages))
 
     @property
     def cost(self) -> Cost:

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sqlkrp.stages.closing import Answers, Bounds, Shares, Votes
 from sqlkrp.stages.prepare import Prepare
 from sqlkrp.stages.stage import (
     INPUTS,
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 #: Functions of one number; ``sign`` of 0 is +1.
-FUNCTIONS = ("cos", "exp", "sign")
+FUNCTIONS = ("cos", "exp", "sign", "sigmoid")
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +97,12 @@ class Linear(_Entries):
         n_sums, n_inputs = weights.shape
         index = output.astype("i4"), input.astype("i4")
         return cls(n_inputs, n_sums, *index, weights[output, input], constant)
+
+    def matrix(self) -> Array:
+        """Its weights as a matrix (output, input)."""
+        found = np.zeros((self.n_sums, self.n_inputs))
+        found[self.output, self.input] = self.value
+        return found
 
     @classmethod
     def picked(
@@ -276,4 +283,8 @@ RECORDS: dict[str, type[Stage]] = {
     "sum_of_products": SumOfProducts,
     "distances": Distances,
     "elementwise": Elementwise,
+    "bounds": Bounds,
+    "shares": Shares,
+    "votes": Votes,
+    "answers": Answers,
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,9 @@ def column(holds: str, by: str = ENTRY, **more: Any) -> Any:
 class Stage:
     """One step of a row program: ``n_inputs`` values in, ``n_outputs`` values out, per row."""
 
+    closes: ClassVar[bool] = False
+    """Whether it is of the few values at the end, of which an output reads many."""
+
     n_inputs: int
 
     def __post_init__(self) -> None:
@@ -95,6 +98,10 @@ class Stage:
     def outputs_a_row(self) -> int:
         """How many outputs come only together, as one row of the columns that are by output."""
         return 1
+
+    def coded(self) -> Stage:
+        """The same with numbers for what it says in words."""
+        return self
 
     def check(self) -> None:
         """Raise InconsistentMapError unless what only this kind of stage asks for holds."""

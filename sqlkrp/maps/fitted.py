@@ -1,0 +1,293 @@
+"""What is fitted: a row program over the columns of a table, with its SQL, digest and file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterable, Iterator
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sqlkrp.errors import ColumnError, NotFittedError, ParameterError
+from sqlkrp.files import csv_text, write_folder, write_whole
+from sqlkrp.mapfile import Content, digest, dumps, require_map_or_empty
+from sqlkrp.maps.advice import counted
+from sqlkrp.maps.automatic import Taken
+from sqlkrp.maps.columns import match_columns, match_spelling
+from sqlkrp.maps.source import is_table, to_array, to_floats
+from sqlkrp.sql.dialects import dialect as facts_of
+from sqlkrp.sql.facts import ITSELF
+from sqlkrp.sql.names import TableName, quote, quote_table
+from sqlkrp.sql.options import OF_TEXT, Options, name_list, with_options
+from sqlkrp.sql.side_tables import Table, create_side_table, load_side_table
+from sqlkrp.sql.statement import Preflight, Query, Statement, preflight, write
+from sqlkrp.sql.tables import side_tables
+from sqlkrp.stages import Program
+from sqlkrp.version import __version__
+
+__all__ = ["Fitted", "require_fitted"]
+
+_OWN_FILES = re.compile(r"load\.sql|[0-9a-f]{12}_\w+\.(csv|parquet)")
+
+SomeFitted = TypeVar("SomeFitted", bound="Fitted")
+
+
+class Fitted:
+    """What is fitted to the columns of a table: a row program, with its SQL, digest and file."""
+
+    kind = "map"
+    """What it is called."""
+    prefix: str = "feature"
+    """What the names of its outputs begin with."""
+    program_: Program
+    parameters_: dict[str, Any]
+    """The parameters that the program was drawn with; later ``set_params`` do not change them."""
+    seed_: int
+    left_out_: dict[str, str]
+    taken_: dict[str, Taken]
+    """What was taken for parameters that are ``"auto"``."""
+    label_: str | None
+    """The column that the features are to predict: none of them, and kept beside them."""
+    _renamed: tuple[Program, Any] | None = None
+    """The program whose columns are spelt in another way, and what it is of."""
+
+    @property
+    def title(self) -> str:
+        """What it is, in one line."""
+        raise NotImplementedError
+
+    @property
+    def description(self) -> str:
+        """What it is, with all its parameters."""
+        raise NotImplementedError
+
+    @property
+    def outputs(self) -> tuple[str, str]:
+        """What comes out of it: what that is called, and what there is of it."""
+        raise NotImplementedError
+
+    @property
+    def alternative(self) -> str | None:
+        """A map that would do better with these parameters, and why."""
+        return None
+
+    def content(self) -> Content:
+        """What its file holds."""
+        raise NotImplementedError
+
+    @property
+    def program(self) -> Program:
+        """The row program; an error that says what to do before ``fit``."""
+        if not hasattr(self, "program_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")
+        return self.program_
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """The input columns' names, in order."""
+        return np.array(self.program.prepare.columns, dtype=object)
+
+    @property
+    def n_features_in_(self) -> int:
+        """How many input columns there are."""
+        return len(self.program.prepare.columns)
+
+    def inputs(self, X: Any) -> NDArray[Any]:
+        """The input columns of ``X`` as one array, before Prepare."""
+        prepare = self.program.prepare
+        if is_table(X):
+            names = list(X.columns) if hasattr(X, "columns") else list(X)
+            match_columns(prepare.columns, names)
+            return np.column_stack([to_floats(name, X[name]) for name in prepare.columns])
+        table = None if hasattr(X, "columns") else to_array(X)
+        if table is None or not table.ndim:
+            raise ParameterError(
+                f"transform computes in NumPy and was given a {type(X).__name__}: give a DataFrame "
+                "or an array, or compute in the database with db.relation or db.create"
+            )
+        if table.ndim == 1:
+            raise ColumnError(
+                f"expected rows and columns, got one dimension, of {len(table)}: "
+                "X.reshape(1, -1) is one row, X.reshape(-1, 1) one column"
+            )
+        if table.ndim != 2 or table.shape[1] != len(prepare.columns):
+            raise ColumnError(
+                f"expected {counted(len(prepare.columns), 'column')}, got an array of shape "
+                f"{table.shape}: give the columns the map was fitted to, in that order"
+            )
+        return to_floats("an array", table)
+
+    @property
+    def digest_(self) -> str:
+        """SHA-256 of the fitted map's content; it stands in its SQL, views and side tables."""
+        program = self._truth
+        # A program is drawn once and never changed, so it can be asked once.
+        if getattr(self, "_digest_of", None) is not program:
+            self._digest, self._digest_of = digest(program), program
+        return self._digest
+
+    # --- SQL ----------------------------------------------------------------------------------
+
+    @with_options(*OF_TEXT)
+    def to_sql(self, table: TableName, *, options: Options, dialect: str = "duckdb") -> str:
+        """The SELECT statement of this map's features, as text.
+
+        ``table`` is written as SQL would write it, or a tuple of exact parts. In the ``tables``
+        form the statement joins side tables that begin with the map's digest; :meth:`statement`
+        has them.
+        """
+        return self._write(table, options, dialect).text
+
+    @with_options(*OF_TEXT)
+    def statement(
+        self, table: TableName, *, options: Options, dialect: str = "duckdb"
+    ) -> Statement:
+        """The SELECT statement of this map's features, with its form, columns and side tables.
+
+        ``table`` is written as SQL would write it, or a tuple of exact parts.
+        """
+        return self._write(table, options, dialect)
+
+    @with_options("form", "stage", "output", "plan", "keep")
+    def preflight(self, *, options: Options, dialect: str = "duckdb") -> Preflight:
+        """The sizes of the statement and of a table of its rows, against the dialect's limits."""
+        facts = facts_of(dialect)
+        return preflight(self.query(quote("source_table", facts), options), facts)
+
+    def _write(self, table: TableName, options: Options, dialect: str) -> Statement:
+        facts = facts_of(dialect)
+        query = self.query(quote_table(table, facts), options)
+        rows: Any = options.rows
+        if rows is not None:
+            query = replace(query, keys=quote_table(rows, facts))
+        return write(query, facts)
+
+    def _with_program(self: SomeFitted, program: Program) -> SomeFitted:
+        """A map of its own that has another program, and so another digest."""
+        other = copy(self)
+        other.program_, other._renamed = program, None
+        return other
+
+    def renamed(self: SomeFitted, columns: Iterable[str]) -> SomeFitted:
+        """The map with its columns spelt as a table spells them: the same, or but for case.
+
+        ``columns`` are the table's names. The SQL of the result reads them; its digest and its file
+        are the map's own.
+        """
+        names = name_list("columns", columns)
+        prepare = self.program.prepare
+        spelt = match_spelling(prepare.columns, names)
+        first = replace(
+            prepare,
+            columns=tuple(spelt[name] for name in prepare.columns),
+            booleans=tuple(spelt[name] for name in prepare.booleans),
+        )
+        program = replace(self.program, stages=(first, *self.program.stages[1:]))
+        other = self._with_program(program)
+        other._renamed = program, self._original
+        return other
+
+    @property
+    def _original(self: SomeFitted) -> SomeFitted:
+        """The map whose columns are spelt in another way here; itself, where none are."""
+        if self._renamed is None or self._renamed[0] is not self.program:
+            return self  # also where it was fitted again since
+        original: SomeFitted = self._renamed[1]
+        return original
+
+    @property
+    def _truth(self) -> Program:
+        """What its file holds, and its digest is of."""
+        return self._original.program
+
+    def query(self, relation: str, options: Options) -> Query:
+        """A statement to write over ``relation``, which is SQL already."""
+        return Query(
+            program=self.program,
+            digest=self.digest_,
+            title=self.title,
+            kind=self.kind,
+            relation=relation,
+            array_name=self.prefix,
+            options=options,
+            booleans=self.program.prepare.booleans,
+        )
+
+    # --- files --------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str], *, replace: bool = True) -> None:
+        """Write the map file, whole or not at all; by default in place of a map that is there.
+
+        A file that is no map is never replaced.
+        """
+        with self.saving(path, replace=replace):
+            pass
+
+    @contextlib.contextmanager
+    def saving(self, path: str | os.PathLike[str], *, replace: bool = True) -> Iterator[None]:
+        """Write the map file at the end of a block that ends well, with what it makes."""
+        if replace:
+            require_map_or_empty(Path(path))
+        with write_whole(Path(path), replace=replace) as part:
+            part.write_text(dumps(self.content(), __version__), encoding="utf-8")
+            yield
+
+    def save_tables(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        format: str = "csv",
+        dialect: str = "duckdb",
+        replace: bool = False,
+    ) -> list[Path]:
+        """Write the side tables of the ``tables`` form into a new folder, with their DDL.
+
+        ``load.sql`` there creates and fills the tables that the statements of
+        ``to_sql(form="tables")`` join, when it is run from inside the folder.
+        """
+        facts = facts_of(dialect)
+        if format not in facts.load_file:
+            allowed = " or ".join(map(repr, facts.load_file))
+            raise ParameterError(f"format={format!r} is not one {dialect} loads: use {allowed}")
+        tables = dict(side_tables(self.program, self.digest_).values())
+        target = Path(folder)
+        with write_folder(target, _OWN_FILES, replace=replace) as part:
+            for name, columns in tables.items():
+                _write_side_table(part / f"{name}.{format}", columns)
+            load = [
+                f"{create_side_table(name, columns, facts)};\n"
+                + load_side_table(name, columns, f"{name}.{format}", format, facts)
+                for name, columns in tables.items()
+            ]
+            head = f"-- Side tables of sqlkrp {self.kind} {self.digest_} for {dialect}.\n"
+            # What stands in for an engine in the tests loads no files.
+            if facts.executed == ITSELF:
+                head += "-- Run this from inside its folder.\n"
+            else:
+                head += "-- Generated, and never executed there by sqlkrp's tests.\n"
+            (part / "load.sql").write_text(head + "\n".join(load) + "\n", encoding="utf-8")
+        return sorted(target.iterdir())
+
+
+def _write_side_table(path: Path, columns: Table) -> None:
+    if path.suffix == ".parquet":
+        from sqlkrp.engines.duckdb import write_parquet
+
+        write_parquet(path, columns)
+    else:
+        rows = zip(*(array.tolist() for array in columns.values()), strict=True)
+        # Line ends as they are: text is translated on some systems.
+        path.write_bytes(csv_text([list(columns), *rows]).encode())
+
+
+def require_fitted(name: str, value: Any) -> None:
+    """Raise ParameterError unless this is a map or a model; whether it is fitted, it says."""
+    if not isinstance(value, Fitted):
+        kind = type(value).__name__
+        raise ParameterError(f"{name} is of type {kind}, not a map: give one, such as KRP(2, 100)")

@@ -1,0 +1,303 @@
+"""A model: weights and a link behind the program of a map, and so with all that a map has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from copy import copy
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sqlkrp.display import html_table
+from sqlkrp.errors import ParameterError
+from sqlkrp.mapfile import Content
+from sqlkrp.maps.allowed import Number
+from sqlkrp.maps.automatic import Taken
+from sqlkrp.maps.feature_map import FeatureMap
+from sqlkrp.maps.fitted import Fitted
+from sqlkrp.maps.parameters import plain, title_of
+from sqlkrp.sql.options import Options, name_list
+from sqlkrp.sql.statement import Query
+from sqlkrp.stages import Answers, Array, Butterflies, Linear, Prepare, Program
+
+__all__ = ["PREDICTION", "Model", "answer_names"]
+
+SomeModel = TypeVar("SomeModel", bound="Model")
+
+#: What a regression says.
+PREDICTION = "prediction"
+
+
+class Model(Fitted):
+    """A trained linear model on the features of a map, or on columns as they are.
+
+    :func:`sqlkrp.model` makes one of what scikit-learn trained, and :func:`sqlkrp.load` reads one.
+    Its SQL gives labels, probabilities and decisions, or predictions, and no features.
+    """
+
+    kind = "model"
+    prefix = PREDICTION
+    label_ = None
+    taken_: dict[str, Taken] = {}  # noqa: RUF012 - there is nothing to take
+
+    def __init__(
+        self,
+        estimator: str,
+        features: FeatureMap | None = None,
+        names: Iterable[str] = (),
+        after: int = 1,
+        says: Iterable[str] = (),
+    ) -> None:
+        self.estimator = estimator
+        """What was trained, in one line."""
+        self.features = features
+        """The map whose features it weighs, as it was before it was fitted; None: columns."""
+        self.names = tuple(names)
+        """What the weighed features are called."""
+        self.after = after
+        """How many stages make them."""
+        self.says = tuple(says)
+        """What its SQL says if nothing else is asked for."""
+
+    # --- what it is -----------------------------------------------------------------------------
+
+    @property
+    def title(self) -> str:
+        if self.features is None:
+            return self.estimator
+        return f"{self.estimator} on {title_of(self.features, self.features.get_params(False))}"
+
+    @property
+    def description(self) -> str:
+        return self.title
+
+    @property
+    def outputs(self) -> tuple[str, str]:
+        return "says", ", ".join(self.program.names)
+
+    @property
+    def parameters_(self) -> dict[str, Any]:  # type: ignore[override]
+        answers = self.answers
+        return {
+            "estimator": self.estimator,
+            "features": None if self.features is None else plain(self.features),
+            "says": list(self.says),
+            "classes": None if answers is None else list(answers.classes),
+            "threshold": None if answers is None else answers.threshold,
+        }
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.title}>"
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "trained": self.estimator,
+            "columns": f"{len(self.program.prepare.columns):,}",
+            "says": ", ".join(self.program.names[:10]),
+            "digest": self.digest_[:12],
+        }
+        return html_table(self.title, rows)
+
+    @property
+    def answers(self) -> Answers | None:
+        """The last stage of a classifier; None of a regression."""
+        last = self._truth.stages[-1]
+        return last if isinstance(last, Answers) else None
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels, in the order of probabilities and decisions."""
+        return np.array(self._classifier().classes)
+
+    @property
+    def _truth(self) -> Program:
+        # What is asked of it is less than what it can say.
+        whole: Program = self._original.whole_
+        return whole
+
+    def content(self) -> Content:
+        return Content(
+            map=type(self).__name__,
+            parameters={
+                "estimator": self.estimator,
+                "features": None if self.features is None else plain(self.features),
+                "names": list(self.names),
+                "after": self.after,
+                "says": list(self.says),
+            },
+            seed=self.seed_,
+            left_out=self.left_out_,
+            label=None,
+            taken={},
+            program=self._truth,
+        )
+
+    def restore(self, content: Content) -> None:
+        """Become the model of a file, with whose parameters this one was made."""
+        self.become(content.program, content.seed, content.left_out)
+
+    def become(self, program: Program, seed: int, left_out: dict[str, str]) -> None:
+        """Take the program of all that it can say."""
+        self.whole_ = program
+        self.seed_, self.left_out_ = seed, left_out
+        self.program_ = self._saying(self.says)
+
+    # --- what is asked of it ----------------------------------------------------------------------
+
+    def saying(self: SomeModel, outputs: Iterable[str]) -> SomeModel:
+        """The same model, of which its SQL says these: label, probability, decision."""
+        outputs = tuple(dict.fromkeys(name_list("outputs", outputs)))
+        known = (PREDICTION,) if self.answers is None else self.answers.says
+        unknown = [one for one in outputs if one not in known]
+        if "probability" in unknown and self.answers is not None:
+            raise ParameterError(
+                f"{self.estimator} has decisions and no probabilities: train one that has them, "
+                "such as LogisticRegression, or calibrate it with "
+                "CalibratedClassifierCV(method='sigmoid')"
+            )
+        if unknown or not outputs:
+            raise ParameterError(
+                f"outputs={list(outputs)!r} is not allowed: this model says {', '.join(known)}"
+            )
+        other = copy(self)
+        other.says = outputs
+        other.program_, other._renamed = other._saying(outputs), None
+        columns = self.program.prepare.columns
+        return other.renamed(columns) if columns != other.program_.prepare.columns else other
+
+    def _saying(self, outputs: tuple[str, ...]) -> Program:
+        """The program of this, where sums of sums are one, and nothing is computed in vain."""
+        return folded(_saying(self._truth, outputs), self.after)
+
+    def of_features(self: SomeModel) -> SomeModel:
+        """The same model over a table that holds its map's features, under their names."""
+        truth = self._truth
+        count, propagates = len(self.names), truth.prepare.nulls == "propagate"
+        first = Prepare(
+            columns=self.names,
+            fill=np.zeros(count),
+            shift=np.zeros(count),
+            scale=np.ones(count),
+            nulls="propagate" if propagates else "error",
+            dtype=truth.prepare.dtype,
+        )
+        whole = Program((first, *truth.stages[self.after :]), truth.names)
+        other = copy(self)
+        other.program_ = _saying(whole, self.says).only(every_column=True)
+        other._renamed = other.program_, self._original
+        return other
+
+    def cut_at(self: SomeModel, threshold: float) -> SomeModel:
+        """The model of two classes that cuts them elsewhere than at the middle.
+
+        A row is of the second class where its probability (or its decision, if there are no
+        probabilities) is not less than the threshold. It is a model of its own, with its own
+        digest.
+        """
+        answers = self._classifier()
+        if len(answers.classes) != 2:
+            raise ParameterError(
+                f"a threshold cuts two classes, and there are {len(answers.classes)}: leave it out"
+            )
+        last = replace(answers, threshold=_threshold(answers, threshold))
+        other = copy(self)
+        other.become(
+            replace(self._truth, stages=(*self._truth.stages[:-1], last)),
+            self.seed_,
+            self.left_out_,
+        )
+        other._renamed = None
+        return other
+
+    def query(self, relation: str, options: Options) -> Query:
+        if options.output not in ("auto", "columns"):
+            raise ParameterError(
+                f"output={options.output!r} is for features: what a model says are columns"
+            )
+        return super().query(relation, replace(options, output="columns"))
+
+    # --- as scikit-learn has it -------------------------------------------------------------------
+
+    def predict(self, X: Any) -> Any:
+        """The labels of rows, or their predictions, computed by NumPy."""
+        if self.answers is None:
+            found = self._saying(self.says).apply(self._inputs(X))
+            return found[:, 0] if found.shape[1] == 1 else found
+        return self.classes_[self._said(X, "label")[:, 0].astype(int)]
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """The decisions: one a class, or of two classes that for the second."""
+        if "decision" not in self._classifier().says:
+            raise ParameterError(f"{self.estimator} has no decisions: ask for predict_proba")
+        found = self._said(X, "decision")
+        return found[:, 0] if found.shape[1] == 1 else found
+
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """The probability of each class."""
+        self.saying(["probability"])  # which says so if there are none
+        found = self._said(X, "probability")
+        return np.column_stack([1 - found, found]) if found.shape[1] == 1 else found
+
+    def _said(self, X: Any, what: str) -> NDArray[Any]:
+        return self._saying((what,)).apply(self._inputs(X))
+
+    def _inputs(self, X: Any) -> NDArray[Any]:
+        return self._original.inputs(X)
+
+    def _classifier(self) -> Answers:
+        if self.answers is None:
+            raise ParameterError(f"{self.estimator} is a regression: it has predictions alone")
+        return self.answers
+
+
+def _threshold(stage: Answers, threshold: Any) -> float:
+    is_share = stage.link != "none"
+    number = float(Number(0 if is_share else -math.inf).require("threshold", threshold))
+    if is_share and number > 1:
+        raise ParameterError(f"threshold={threshold!r} is no probability: give one of 0 to 1")
+    return number
+
+
+def _saying(program: Program, outputs: tuple[str, ...]) -> Program:
+    last = program.stages[-1]
+    if not isinstance(last, Answers) or outputs == last.says:
+        return program
+    last = replace(last, says=outputs)
+    return Program((*program.stages[:-1], last), answer_names(last))
+
+
+def folded(program: Program, after: int) -> Program:
+    """A program whose decisions weigh what is first of all that only sums make of columns.
+
+    The first ``after`` stages make the features.
+    """
+    head, decisions = list(program.stages[:after]), program.stages[after]
+    assert isinstance(decisions, Linear)
+    weights, constant = decisions.matrix(), decisions.constant
+    assert constant is not None
+    while isinstance(head[-1], (Linear, Butterflies)):
+        last = head.pop().linear  # type: ignore[attr-defined]
+        if last.constant is not None:
+            constant = constant + weights @ last.constant
+        weights = _times(weights, last)
+    stages = (*head, Linear.dense(weights, constant), *program.stages[after + 1 :])
+    return Program(stages, program.names).only(every_column=True)
+
+
+def _times(weights: Array, stage: Linear) -> Array:
+    """Weights of a stage's outputs as weights of its inputs."""
+    found = np.zeros((len(weights), stage.n_inputs))
+    np.add.at(found.T, stage.input, (weights[:, stage.output] * stage.value).T)
+    return found
+
+
+def answer_names(stage: Answers) -> tuple[str, ...]:
+    """The names of what a classifier says."""
+    names: list[str] = []
+    for one in stage.says:
+        several = one != "label" and len(stage.classes) > 2
+        names += [f"{one}_{each}" for each in stage.classes] if several else [one]
+    return tuple(names)

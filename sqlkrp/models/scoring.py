@@ -1,0 +1,33 @@
+"""What is asked of a model where it scores: of which rows, and what it is to say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from sqlkrp.errors import ParameterError
+from sqlkrp.models.model import Model
+
+__all__ = ["scoring"]
+
+
+def scoring(
+    model: Any,
+    table: Any,
+    features: Any,
+    outputs: Iterable[str] | None,
+    threshold: float | None,
+) -> tuple[Model, Any]:
+    """The model as it is asked, and the rows that it reads."""
+    if not isinstance(model, Model):
+        raise ParameterError(
+            f"model is of type {type(model).__name__}, not a model: make one (sqlkrp.model), or "
+            "create a table of a map's features (create)"
+        )
+    if (table is None) == (features is None):
+        raise ParameterError("give the table of rows to score, or one of features (features=...)")
+    if threshold is not None:
+        model = model.cut_at(threshold)
+    if outputs is not None:
+        model = model.saying(outputs)
+    return (model, table) if features is None else (model.of_features(), features)
