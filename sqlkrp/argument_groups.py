@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from sqlkrp.errors import ParameterError
 from sqlkrp.maps import MAPS
+from sqlkrp.models.model import WAYS
 from sqlkrp.options import MAP, MAP_OPTIONS, SEED, argument, number_or
 from sqlkrp.spelling import near_names
 from sqlkrp.sql.dialects import DIALECTS
@@ -111,6 +112,15 @@ def add_answers(one: Parser) -> None:
         metavar="P",
         help="of two classes: the second is the label where its probability (or decision, where "
         "there are none) is not less than this",
+    )
+    one.group("the SQL").add_argument(
+        "--as",
+        dest="as_",
+        choices=WAYS,
+        metavar="HOW",
+        default="auto",
+        help="of a model: how it is computed: by the map's features, as the polynomial in the "
+        "columns that it is with many maps, or auto: what has fewer operations (default: auto)",
     )
 
 

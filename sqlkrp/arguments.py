@@ -240,6 +240,15 @@ def _inspect(one: Parser) -> None:
     add_sql(one)
 
 
+def _explain(one: Parser) -> None:
+    add_model(one)
+    output = one.group("output")
+    output.add_argument(
+        "--top", type=int, default=20, metavar="N", help="how many terms (default: 20)"
+    )
+    output.add_argument("--json", action="store_true", help="print JSON, not lines")
+
+
 @dataclass(frozen=True)
 class _Told:
     """What the help says of a command, and what adds its arguments."""
@@ -298,6 +307,12 @@ _TOLD = {
         "MODEL (--db DB --table NAME | --file FILE) (--into NAME | --to DEST) [options]",
         "score rows with a model where they live: labels, probabilities or predictions",
         "churn.model.json --db sales.duckdb --table sales --into churn_scores --keep id",
+    ),
+    "explain": _Told(
+        _explain,
+        "MODEL [options]",
+        "list the strongest terms of a model that is a polynomial in its columns",
+        "churn.model.json --top 20",
     ),
     "verify": _Told(
         _verify,

@@ -35,7 +35,8 @@ from sqlkrp.mapfile import require_map_or_empty
 from sqlkrp.maps import MAPS, Ensemble, FeatureMap
 from sqlkrp.maps.advice import counted, listed
 from sqlkrp.maps.fitted import Fitted
-from sqlkrp.models import load, scoring
+from sqlkrp.models import Model, load, scoring
+from sqlkrp.models.explaining import explain
 from sqlkrp.options import MAP, MAP_OPTIONS, SEED, map_help, options_of_map, summary
 from sqlkrp.spelling import as_options
 from sqlkrp.sql.options import OPTIONS, Options
@@ -279,8 +280,8 @@ def _maps(given: argparse.Namespace) -> int:
 
 def _sql(given: argparse.Namespace) -> int:
     fitted = _load(given)
-    if given.outputs is not None or given.threshold is not None:
-        fitted, _ = scoring(fitted, given.table, None, given.outputs, given.threshold)
+    if given.outputs is not None or given.threshold is not None or given.as_ != "auto":
+        fitted, _ = scoring(fitted, given.table, None, given.outputs, given.threshold, given.as_)
     if given.columns is not None:
         fitted = fitted.renamed(given.columns)
     text = fitted.to_sql(given.table, dialect=given.dialect, **_options(given))
@@ -350,6 +351,7 @@ def _score(given: argparse.Namespace) -> int:
             path=given.path,
             outputs=given.outputs,
             threshold=given.threshold,
+            as_=given.as_,
             view=given.view,
             replace=given.replace,
             **_options_there(given),
@@ -359,6 +361,18 @@ def _score(given: argparse.Namespace) -> int:
     verb = "wrote" if given.into is None else "created"
     told = f"{given.into or given.path}: {what} of {said}; {run.statement.form} form"
     _say(given, [(verb, told), ("model", run.digest[:12])])
+    return 0
+
+
+def _explain(given: argparse.Namespace) -> int:
+    fitted = _load(given)
+    if not isinstance(fitted, Model):
+        raise ParameterError(f"{given.map!r} holds a map, which weighs nothing: give a model")
+    found = explain(fitted, given.top)
+    if given.json:
+        print(json.dumps(found.as_plain(), indent=1, ensure_ascii=False))
+    else:
+        print("\n".join(report.explanation_lines(found)))
     return 0
 
 
@@ -569,6 +583,7 @@ COMMANDS: dict[str, Command] = {
     "run": _run,
     "export": _export,
     "score": _score,
+    "explain": _explain,
     "verify": _verify,
     "inspect": _inspect,
 }

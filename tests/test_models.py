@@ -1,14 +1,20 @@
 """Models: what scikit-learn trained, as SQL; held against its own predictions."""
 
 import functools
+import json
 import warnings
+from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn import preprocessing
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import VotingClassifier
+from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_classif
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import (
     BayesianRidge,
     ElasticNet,
@@ -31,14 +37,20 @@ from sklearn.linear_model import (
     SGDRegressor,
     TweedieRegressor,
 )
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC, LinearSVR
+from sklearn.tree import DecisionTreeClassifier
 from support import FORMS, dyadic, forms_of, store
 
 import sqlkrp
+from sqlkrp.errors import ColumnError, MapFileError, ParameterError, TargetExistsError
+from sqlkrp.maps.parameters import copied
 from sqlkrp.models.estimators import ESTIMATORS
+from sqlkrp.sql.dialects import DIALECTS
+from sqlkrp.stages import Linear, Program, SumOfProducts, apply
 
 ROWS = 60
 
@@ -185,8 +197,8 @@ def test_every_estimator_says_in_sql_what_it_says_in_python(name, connection):
     store(connection, table())
     db = sqlkrp.connect(connection)
     db.create(krp(), "t", "f", keep=["id"])
-    for number, form in enumerate(FORMS):
-        db.score(everything(model), "t", into=f"s{number}", keep=["id"], form=form)
+    for number, (form, way) in enumerate(product(FORMS, ("features", "polynomial"))):
+        db.score(everything(model), "t", into=f"s{number}", keep=["id"], form=form, as_=way)
         require_same(estimator, model, connection.execute(f"FROM s{number}").fetchall())
     db.score(everything(model), features="f", into="of_features", keep=["id"])
     require_same(estimator, model, connection.execute("FROM of_features").fetchall())
@@ -204,8 +216,9 @@ SOME = [
 def test_models_say_in_every_engine_what_they_say_in_python(engine, name):
     estimator, model = trained(name)
     engine.store(table())
-    for form in forms_of(engine.name):
-        statement = everything(model).statement(("t",), keep=["id"], form=form, dialect=engine.name)
+    for form, way in product(forms_of(engine.name), ("features", "polynomial")):
+        asked = everything(model).written_as(way)
+        statement = asked.statement(("t",), keep=["id"], form=form, dialect=engine.name)
         require_same(estimator, model, engine.run(statement))
 
 
@@ -217,3 +230,445 @@ def test_every_estimator_that_is_read_is_tested():
         "MultiTaskElasticNet",
     }  # fmt: skip
     assert set(ESTIMATORS) <= tested | siblings
+
+
+# --- polynomials ----------------------------------------------------------------------------------
+
+#: Maps whose features are polynomials in the columns.
+POLYNOMIAL = {
+    "krp": sqlkrp.KRP(3, 9, coef0=0.5, scaling="standard", clip=2.0, random_state=0),
+    "achlioptas": sqlkrp.KRP(2, 9, pool="achlioptas", s=2, gamma=0.25, random_state=0),
+    "complex": sqlkrp.ComplexKRP(3, 8, gamma=0.25, coef0=0.5, random_state=0),
+    "explicit": sqlkrp.ExplicitRP(n_components=9, gamma=0.25, random_state=0),
+    "prp": sqlkrp.PRP(n_components=9, random_state=0),
+    "projection": sqlkrp.RandomProjection(9, random_state=0),
+    "sketch": sqlkrp.TensorSketch(2, 8, random_state=0),
+    "maclaurin": sqlkrp.RandomMaclaurin(9, degree=3, random_state=0),
+    "rank one": sqlkrp.RankOneProjection(9, random_state=0),
+    "pca": sqlkrp.PCA(3),
+    "chain": sqlkrp.chain(sqlkrp.PCA(3), sqlkrp.KRP(2, 9), random_state=0),
+    "ensemble": sqlkrp.Ensemble(sqlkrp.KRP(2, 4), 2, random_state=0),
+}
+NO_POLYNOMIAL = {
+    "fourier": sqlkrp.RandomFourier(8, random_state=0),
+    "landmarks": sqlkrp.Nystroem(5, random_state=0),
+    "signs": sqlkrp.RankOneProjection(9, binary=True, random_state=0),
+}
+
+
+def weighed(kind):
+    """A model of arbitrary weights on a map."""
+    one = copied({**POLYNOMIAL, **NO_POLYNOMIAL}[kind])
+    one = one.fit(table(), exclude=["id"])
+    coef = np.random.default_rng(1).normal(size=(2, len(one.program.names)))
+    return one, sqlkrp.model(map=one, coef=coef, intercept=[0.5, -1])
+
+
+@pytest.mark.parametrize("kind", POLYNOMIAL)
+def test_a_model_of_a_polynomial_kernel_is_a_polynomial(kind, connection):
+    one, model = weighed(kind)
+    X = table()
+    expected = model.predict(X)
+    polynomial = model.written_as("polynomial").program
+    assert polynomial.stages[-1].n_outputs == 2
+    inputs = X[list(one.feature_names_in_)].to_numpy()
+    found = polynomial.apply(inputs)
+    assert np.allclose(found, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
+    store(connection, X)
+    assert sqlkrp.connect(connection).verify(model.written_as("polynomial"), "t").ok
+
+
+@pytest.mark.parametrize("kind", NO_POLYNOMIAL)
+def test_a_model_of_another_kernel_is_none(kind):
+    _, model = weighed(kind)
+    with pytest.raises(ParameterError, match="is no polynomial of few enough terms"):
+        model.written_as("polynomial").to_sql("t")
+    with pytest.raises(ParameterError, match="is no polynomial of few enough terms"):
+        model.explain()
+    assert model.to_sql("t") == model.written_as("features").to_sql("t")
+
+
+def test_the_way_with_fewer_operations_is_taken():
+    """12 columns have 91 monomials of degree two, and 2,000 columns two million."""
+    few, many = (
+        sqlkrp.KRP(2, 60, scaling=None, random_state=0).fit([f"c{i}" for i in range(count)])
+        for count in (8, 2000)
+    )
+    for one, way in ((few, "polynomial"), (many, "features")):
+        model = sqlkrp.model(map=one, coef=np.ones(60))
+        asked = model.written_as(way)
+        assert sum(model.program.cost) == sum(asked.program.cost)
+    with pytest.raises(ParameterError, match="few enough terms"):
+        sqlkrp.model(map=many, coef=np.ones(60)).written_as("polynomial").to_sql("t")
+
+
+@pytest.mark.parametrize("kind", ["krp", "complex", "pca", "sketch"])
+def test_terms_add_up_to_the_prediction(kind):
+    one, model = weighed(kind)
+    X = table()[list(one.feature_names_in_)]
+    found = model.explain(top=None)
+    prepared = dict(zip(X, apply(one.program.prepare, X.to_numpy()).T, strict=False))
+    assert found.terms[0].size == max(term.size for term in found.terms)
+    held = {name: np.clip(X[name], *bounds) for name, bounds in bounds_of(one).items()}
+    for values, which in ((prepared, "coefficients"), (held, "raw")):
+        total = np.zeros((ROWS, 2))
+        for term in (found.constant, *found.terms):
+            factors = [values[name] for name in term.columns]
+            total += np.multiply.outer(
+                np.prod(factors, axis=0) + np.zeros(ROWS), getattr(term, which)
+            )
+        assert np.allclose(total, model.predict(X), rtol=1e-9, atol=1e-9)
+
+
+def bounds_of(one):
+    prepare = one.program.prepare
+    none = [(-np.inf, np.inf)] * len(prepare.columns)
+    bounds = list(zip(*prepare.bounds, strict=True)) if prepare.bounds else none
+    return dict(zip(prepare.columns, bounds, strict=True))
+
+
+def test_terms_are_the_strongest_first_and_have_names():
+    """(a + 2b)^2 with the weight 3, from a map that is just that."""
+    one = sqlkrp.RandomProjection(1, scaling=None, random_state=0).fit(["a", "b"])
+    signs = Linear.dense(np.array([[1.0, 2.0]]))
+    square = SumOfProducts.squares(1)
+    one = one._with_program(Program((one.program.prepare, signs, square), ("f",)))
+    found = sqlkrp.model(map=one, coef=[3.0], intercept=7.0).explain(top=2)
+    assert [(term.name, term.coefficients) for term in found.terms] == [
+        ("a × b", (12.0,)), ("b²", (12.0,)),
+    ]  # fmt: skip
+    assert (found.constant.coefficients, found.n_terms) == ((7.0,), 3)
+    with pytest.raises(ParameterError, match="top=0"):
+        sqlkrp.model(map=one, coef=[3.0]).explain(top=0)
+
+
+# --- what is asked of a model ---------------------------------------------------------------------
+
+
+def test_a_model_is_saved_and_read_again(tmp_path):
+    for name in ("logistic/three", "calibrated/text", "votes/three", "log1p", "logistic/truth"):
+        _, model = trained(name)
+        model.save(tmp_path / "m.json")
+        loaded = sqlkrp.load(tmp_path / "m.json")
+        assert loaded.digest_ == model.digest_
+        assert loaded.title == model.title
+        assert loaded.to_sql("t") == model.to_sql("t")
+        assert np.array_equal(loaded.predict(table()), model.predict(table()))
+        if model.answers is not None:
+            assert loaded.classes_.tolist() == model.classes_.tolist()
+
+
+def test_a_changed_weight_is_seen(tmp_path):
+    trained("logistic/text")[1].save(tmp_path / "m.json")
+    document = json.loads((tmp_path / "m.json").read_text())
+    weights = document["stages"][-2]["value"]
+    weights["zlib_base64"] = weights["zlib_base64"][:-8] + "AAAAAAA="
+    (tmp_path / "m.json").write_text(json.dumps(document))
+    with pytest.raises(MapFileError, match="was changed after it was saved"):
+        sqlkrp.load(tmp_path / "m.json")
+
+
+def test_what_it_says_can_be_chosen():
+    _, model = trained("logistic/three")
+    assert model.program.names[:2] == ("label", "probability_C")
+    asked = model.saying(["decision", "label"])
+    assert asked.program.names == ("decision_C", "decision_a", "decision_b", "label")
+    assert asked.digest_ == model.digest_
+    for outputs in (["score"], [], ["prediction"]):
+        with pytest.raises(ParameterError, match="says label, probability, decision"):
+            model.saying(outputs)
+    _, margins = trained("support vectors/text")
+    with pytest.raises(ParameterError, match="calibrate it with CalibratedClassifierCV"):
+        margins.saying(["probability"])
+    with pytest.raises(ParameterError, match="calibrate it"):
+        margins.predict_proba(table())
+    _, calibrated = trained("calibrated/text")
+    with pytest.raises(ParameterError, match="no decisions"):
+        calibrated.decision_function(table())
+    with pytest.raises(ParameterError, match="is a regression"):
+        trained("Ridge")[1].predict_proba(table())
+    with pytest.raises(ParameterError, match="output='array' is for features"):
+        model.to_sql("t", output="array")
+
+
+@pytest.mark.parametrize("name", ["logistic/text", "support vectors/text", "calibrated/text"])
+@pytest.mark.parametrize("threshold", [0.25, 0.5, 0.75])
+def test_two_classes_are_cut_where_a_threshold_says(name, threshold, connection):
+    """As scikit-learn's FixedThresholdClassifier does it."""
+    estimator, model = trained(name)
+    cut = model.cut_at(threshold)
+    assert cut.digest_ != model.digest_
+    method = "decision_function" if name.startswith("support") else "predict_proba"
+    fixed = FixedThresholdClassifier(
+        FrozenEstimator(estimator),
+        threshold=threshold,
+        response_method=method,
+        pos_label=model.classes_[1],
+    ).fit(features(), labels(*TWO["text"]))
+    expected = fixed.predict(features()).tolist()
+    assert cut.predict(table()).tolist() == expected
+    store(connection, table())
+    db = sqlkrp.connect(connection)
+    for form in FORMS:
+        db.score(
+            model, "t", into="s", keep=["id"], outputs=["label"], threshold=threshold, form=form,
+            replace=True,
+        )  # fmt: skip
+        found = connection.execute("SELECT label FROM s ORDER BY id").fetchall()
+        assert [one for (one,) in found] == expected
+
+
+def test_a_threshold_is_a_number_of_two_classes():
+    _, model = trained("logistic/text")
+    for wrong in (-0.1, 1.5, float("nan"), "0.5", True):
+        with pytest.raises(ParameterError, match="threshold="):
+            model.cut_at(wrong)
+    with pytest.raises(ParameterError, match="cuts two classes, and there are 3"):
+        trained("logistic/three")[1].cut_at(0.5)
+
+
+def test_predictions_are_held_between_bounds(connection):
+    estimator, _ = trained("Ridge")
+    low, high = np.quantile(numbers(), [0.2, 0.8])
+    model = sqlkrp.model(estimator, krp(), bound=(low, high))
+    expected = np.clip(estimator.predict(features()), low, high)
+    assert np.allclose(model.predict(table()), expected)
+    assert (expected == low).any()
+    store(connection, table())
+    db = sqlkrp.connect(connection)
+    for form in FORMS:
+        db.score(model, "t", into="s", keep=["id"], form=form, replace=True)
+        found = connection.execute("SELECT prediction FROM s ORDER BY id").fetchnumpy()
+        assert np.allclose(found["prediction"], expected, rtol=1e-12)
+    for wrong in ((1, 0), (0,), 3, (0, float("inf")), ("a", "b")):
+        with pytest.raises(ParameterError, match="give the least and the largest"):
+            sqlkrp.model(estimator, krp(), bound=wrong)
+    with pytest.raises(ParameterError, match="predictions of a regression"):
+        sqlkrp.model(trained("logistic/text")[0], krp(), bound=(0, 1))
+
+
+def test_rows_with_missing_values_have_no_answer(engine):
+    frame = table().copy()
+    frame.loc[[3, 7], "c1"] = np.nan
+    one = sqlkrp.KRP(2, 8, nulls="propagate", random_state=0).fit(frame, exclude=["id"])
+    whole = frame.dropna()
+    y = np.where(whole.c0 * whole.c1 + whole.c2 > 0, "yes", "no")
+    estimator = LogisticRegression().fit(one.transform(whole), y)
+    model = sqlkrp.model(estimator, one)
+    engine.store(frame)
+    for form in forms_of(engine.name):
+        statement = model.statement(("t",), keep=["id"], form=form, dialect=engine.name)
+        found = {int(row[0]): row[1:] for row in engine.run(statement)}
+        assert all(value is None or value != value for id in (3, 7) for value in found[id])
+        expected = estimator.predict(one.transform(whole))
+        assert [found[id][0] for id in whole.id] == expected.tolist()
+
+
+def test_scores_go_where_they_are_asked_to(connection, tmp_path):
+    _, model = trained("logistic/text")
+    store(connection, table())
+    db = sqlkrp.connect(connection)
+    run = db.score(model, "t", into="s", keep=["id"])
+    assert (run.rows, run.digest) == (ROWS, model.digest_)
+    comment = connection.execute(
+        "SELECT comment FROM duckdb_tables() WHERE table_name = 's'"
+    ).fetchone()
+    assert comment == (f"sqlkrp model {model.digest_}",)
+    db.score(model, "t", into="v", view=True)
+    assert connection.execute("SELECT count(*), count(label) FROM v").fetchone() == (ROWS, ROWS)
+    db.score(model, "t", path=tmp_path / "s.csv", keep=["id"], outputs=["label"])
+    assert (tmp_path / "s.csv").read_text().splitlines()[0] == "id,label"
+    with pytest.raises(TargetExistsError):
+        db.score(model, "t", into="s")
+    for wrong, message in (
+        (lambda: db.score(model, "t"), "into=NAME or path=FILE"),
+        (lambda: db.score(model, "t", into="x", path="y.csv"), "into=NAME or path=FILE"),
+        (lambda: db.score(model, "t", path=tmp_path / "y.csv", view=True), "a view is no file"),
+        (lambda: db.score(model, into="x"), "give the table of rows to score"),
+        (lambda: db.score(krp(), "t", into="x"), "not a model"),
+        (lambda: db.score(model, "t", into="x", as_="magic"), "as_='magic' is not allowed"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            wrong()
+    assert db.verify(model, "t").ok
+
+
+# --- what is read ---------------------------------------------------------------------------------
+
+
+def test_a_pipeline_s_steps_are_in_the_model(connection):
+    frame = table().drop(columns="id") * 3 + 5
+    frame.loc[4, "c2"] = np.nan
+    y = labels(*TWO["text"])
+    pipeline = make_pipeline(
+        SimpleImputer(strategy="median"),
+        preprocessing.MinMaxScaler((-1, 2)),
+        preprocessing.StandardScaler(),
+        sqlkrp.KRP(2, 10, clip=1.5, random_state=0),
+        VarianceThreshold(),
+        preprocessing.RobustScaler(),
+        SelectKBest(f_classif, k=6),
+        preprocessing.MaxAbsScaler(),
+        LogisticRegression(),
+    ).fit(frame, y)
+    model = sqlkrp.model(pipeline)
+    assert model.feature_names_in_.tolist() == list(frame)
+    assert model.predict(frame).tolist() == pipeline.predict(frame).tolist()
+    assert np.allclose(model.predict_proba(frame), pipeline.predict_proba(frame), atol=1e-12)
+    store(connection, frame.assign(id=range(ROWS)))
+    db = sqlkrp.connect(connection)
+    for form in FORMS:
+        db.score(model, "t", into="s", keep=["id"], form=form, replace=True)
+        found = connection.execute("SELECT label, probability FROM s ORDER BY id").fetchnumpy()
+        assert found["label"].tolist() == pipeline.predict(frame).tolist()
+        assert np.allclose(found["probability"], pipeline.predict_proba(frame)[:, 1], atol=1e-12)
+
+
+def test_columns_of_a_pipeline_of_arrays_are_named():
+    X, y = table().drop(columns="id"), numbers()
+    pipeline = make_pipeline(
+        preprocessing.StandardScaler(), sqlkrp.KRP(2, 5, random_state=0), Ridge()
+    )
+    pipeline.fit(X.to_numpy(), y)
+    with pytest.raises(ParameterError, match=r"name them in that order \(columns="):
+        sqlkrp.model(pipeline)
+    model = sqlkrp.model(pipeline, columns=list(X))
+    assert np.allclose(model.predict(X), pipeline.predict(X.to_numpy()))
+    with pytest.raises(ColumnError, match="fitted to 4 columns, and 3 are named"):
+        sqlkrp.model(pipeline, columns=list(X)[:3])
+
+
+def test_a_model_of_columns_as_they_are():
+    X = table().drop(columns="id")
+    pipeline = make_pipeline(preprocessing.StandardScaler(), Ridge()).fit(X, numbers())
+    model = sqlkrp.model(pipeline)
+    assert np.allclose(model.predict(X), pipeline.predict(X))
+    assert model.to_sql("t").count("SELECT") <= 4
+    logged = TransformedTargetRegressor(pipeline, func=np.log1p, inverse_func=np.expm1)
+    logged.fit(X, np.exp(numbers() / np.abs(numbers()).max()))
+    assert np.allclose(sqlkrp.model(logged).predict(X), logged.predict(X))
+
+
+def test_a_regression_of_a_log_around_a_pipeline():
+    X, y = table().drop(columns="id"), np.exp(numbers() / np.abs(numbers()).max())
+    pipeline = make_pipeline(
+        preprocessing.StandardScaler(), sqlkrp.KRP(2, 9, random_state=0), Ridge()
+    )
+    logged = TransformedTargetRegressor(pipeline, func=np.log1p, inverse_func=np.expm1).fit(X, y)
+    assert np.allclose(sqlkrp.model(logged).predict(X), logged.predict(X))
+
+
+def test_members_of_an_ensemble_vote(connection):
+    """13 Fourier maps and 13 linear models, of which most decide."""
+    one = sqlkrp.Ensemble(sqlkrp.RandomFourier(6), 13, random_state=0)
+    F = one.fit(table(), exclude=["id"]).transform(table())
+    for y in (labels("b", "C"), labels(*THREE)):
+        parts = np.split(F, 13, axis=1)
+        members = [LinearSVC(random_state=0).fit(part, y) for part in parts]
+        said = np.array([member.predict(part) for member, part in zip(members, parts, strict=True)])
+        classes = sorted(set(y))
+        votes = np.array([(said == one).sum(axis=0) for one in classes])
+        expected = np.array(classes)[votes.argmax(axis=0)].tolist()
+        model = sqlkrp.model(members, one)
+        assert model.predict(table()).tolist() == expected
+        connection.execute("DROP TABLE IF EXISTS t")
+        store(connection, table())
+        for form in FORMS:
+            sqlkrp.connect(connection).score(
+                model, "t", into="s", keep=["id"], form=form, replace=True
+            )
+            found = connection.execute("SELECT label FROM s ORDER BY id").fetchall()
+            assert [one for (one,) in found] == expected
+    with pytest.raises(ParameterError, match="give as many as it has members"):
+        sqlkrp.model(members[:5], one)
+
+
+def test_features_are_matched_by_their_names():
+    F = pd.DataFrame(features(), columns=krp().get_feature_names_out())
+    shuffled = F[list(F)[::-1]]
+    expected = Ridge().fit(F, numbers()).predict(F)
+    assert np.allclose(
+        sqlkrp.model(Ridge().fit(shuffled, numbers()), krp()).predict(table()), expected
+    )
+    some = Ridge().fit(F[list(F)[2:5]], numbers())
+    found = sqlkrp.model(some, krp()).predict(table())
+    assert np.allclose(found, some.predict(F[list(F)[2:5]]))
+    more = Ridge().fit(F.assign(id=range(ROWS)), numbers())
+    with pytest.raises(ColumnError, match="trained on 'id', which the map does not give"):
+        sqlkrp.model(more, krp())
+
+
+def test_plain_numbers_are_a_model():
+    coef = np.arange(8.0)
+    model = sqlkrp.model(map=krp(), coef=coef, intercept=2)
+    assert np.allclose(model.predict(table()), features() @ coef + 2)
+    three = np.arange(24.0).reshape(3, 8) % 5 - 2
+    model = sqlkrp.model(map=krp(), coef=three, intercept=[0, 1, 2], classes=["x", "y", "z"])
+    expected = np.array(["x", "y", "z"])[np.argmax(features() @ three.T + [0, 1, 2], axis=1)]
+    assert model.predict(table()).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (lambda: [DecisionTreeClassifier().fit(features(), labels("a", "b")), krp()],
+         "DecisionTreeClassifier is not read as a linear model"),
+        (lambda: [GaussianNB(), krp()], "GaussianNB is not read"),
+        (lambda: [Ridge(), krp()], r"this Ridge is not fitted \(it has no coef_\)"),
+        (lambda: [Ridge, krp()], "Ridge is a class: give one that is trained"),
+        (lambda: [Ridge().fit(features()[:, :5], numbers()), krp()],
+         "5 coefficients a decision, and the map gives 8 features"),
+        (lambda: [make_pipeline(preprocessing.Normalizer(), Ridge()).fit(features(), numbers()),
+                  krp()], "the step Normalizer is not understood"),
+        (lambda: [make_pipeline(preprocessing.Normalizer(), sqlkrp.KRP(2, 5, random_state=0),
+                                Ridge()).fit(table(), numbers())],
+         "the step Normalizer is not understood in front of a map"),
+        (lambda: [make_pipeline(preprocessing.MinMaxScaler(clip=True), Ridge())
+                  .fit(features(), numbers()), krp()], "clip=True"),
+        (lambda: [Ridge().fit(features(), numbers()), "m.json"], "map is of type str, not a map"),
+        (lambda: [], "nothing that was trained is given"),
+        (lambda: [LogisticRegression().fit(features(), labels(1.5, 2.5).astype(str)).fit, krp()],
+         "a method is not read"),
+        (lambda: [TransformedTargetRegressor(Ridge(), func=np.sqrt, inverse_func=np.square)
+                  .fit(features(), numbers() ** 2), krp()], "the inverses np.exp and np.expm1"),
+        (lambda: [CalibratedClassifierCV(LinearSVC(), method="isotonic", cv=2)
+                  .fit(features(), labels("a", "b")), krp()], "method='isotonic' is not read"),
+        (lambda: [OneVsRestClassifier(DecisionTreeClassifier())
+                  .fit(features(), labels(*THREE)), krp()], "DecisionTreeClassifier is not read"),
+    ],
+)  # fmt: skip
+def test_what_is_not_understood_is_refused_by_name(arguments, message):
+    with pytest.raises(ParameterError, match=message) as told:
+        sqlkrp.model(*arguments())
+    assert "\n" not in str(told.value)
+
+
+def test_weights_are_numbers():
+    broken = Ridge().fit(features(), numbers())
+    broken.coef_[3] = np.nan
+    with pytest.raises(ParameterError, match="coef_ holds NaN"):
+        sqlkrp.model(broken, krp())
+    for coef, classes, message in (
+        (np.ones(7), None, "7 coefficients"),
+        (np.ones((3, 8)), ["a", "b"], "3 decisions for 2 classes"),
+        (np.ones(8), ["a"], "one class alone"),
+        (np.ones(8), ["a", 1], "of the types"),
+        (np.ones(8), [None, "a"], "of the types"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            sqlkrp.model(map=krp(), coef=coef, classes=classes)
+
+
+def test_a_column_that_the_table_lacks_is_named(connection):
+    store(connection, table().drop(columns="c2"))
+    db = sqlkrp.connect(connection)
+    with pytest.raises(ColumnError, match="'c2'"):
+        db.score(trained("Ridge")[1], "t", into="s")
+    assert connection.execute("SHOW TABLES").fetchall() == [("t",)]
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_every_dialect_has_scores(name):
+    for kind in ("logistic/truth", "logistic/three", "poisson", "votes/three"):
+        text = everything(trained(kind)[1]).to_sql("t", dialect=name)
+        assert text.startswith("-- ")

@@ -228,6 +228,7 @@ class Database(Shown):
         path: str | Path | None = None,
         outputs: Iterable[str] | None = None,
         threshold: float | None = None,
+        as_: str = "auto",
         view: bool = False,
         replace: bool = False,
     ) -> Run:
@@ -235,11 +236,13 @@ class Database(Shown):
 
         Give the ``table`` that has the model's columns, or a table of its map's ``features``; and a
         name to go ``into``, or the ``path`` of a file (as :meth:`create` and :meth:`export` have
-        them). ``outputs`` and ``threshold`` are as :func:`sqlkrp.model` has them.
+        them). ``outputs`` and ``threshold`` are as :func:`sqlkrp.model` has them. ``as_`` chooses
+        how a score is computed: by the map's ``features``, as the ``polynomial`` in the columns
+        that it is with many maps, or ``auto``: what has fewer operations.
         """
         from sqlkrp.models import scoring
 
-        fitted, source = scoring(model, table, features, outputs, threshold)
+        fitted, source = scoring(model, table, features, outputs, threshold, as_)
         chosen = {name: getattr(options, name) for name in ("form", "plan", "keep", "long", "rows")}
         if (into is None) == (path is None):
             raise ParameterError("scores go into a table or to a file: give into=NAME or path=FILE")
@@ -286,7 +289,7 @@ class Database(Shown):
             query = replace(query, program=query.program.coded())
             rows = check_values(self._session, query.program, data)
             statement, inputs, found = computed_of_sample(self._session, query, sample, rows)
-        return compare(fitted.program.coded(), inputs, found, statement.form, tolerance)
+        return compare(fitted.twin.coded(), inputs, found, statement.form, tolerance)
 
     def _require(self, capability: str, instead: str) -> None:
         self._session.can.require(capability, self._session.dialect.name, instead)

@@ -89,6 +89,11 @@ class Fitted:
         return self.program_
 
     @property
+    def twin(self) -> Program:
+        """What the SQL is held against, computed by NumPy."""
+        return self.program
+
+    @property
     def feature_names_in_(self) -> NDArray[Any]:
         """The input columns' names, in order."""
         return np.array(self.program.prepare.columns, dtype=object)

@@ -108,7 +108,7 @@ def _names_seen(estimator: Any) -> tuple[str, ...] | None:
 
 def labels_of(values: Any) -> tuple[Label, ...]:
     """Classes as plain values of one type."""
-    listed = np.asarray(values).tolist()
+    listed = [one.item() if isinstance(one, np.generic) else one for one in values]
     kinds = {type(one) for one in listed}
     if len(kinds) != 1 or not kinds <= {str, bool, int, float}:
         told = ", ".join(sorted(one.__name__ for one in kinds))

@@ -19,6 +19,7 @@ from sqlkrp.maps.automatic import Taken
 from sqlkrp.maps.feature_map import FeatureMap
 from sqlkrp.maps.fitted import Fitted
 from sqlkrp.maps.parameters import plain, title_of
+from sqlkrp.models.polynomials import cheaper_as_polynomial, polynomial_program
 from sqlkrp.sql.options import Options, name_list
 from sqlkrp.sql.statement import Query
 from sqlkrp.stages import Answers, Array, Butterflies, Linear, Prepare, Program
@@ -29,6 +30,9 @@ SomeModel = TypeVar("SomeModel", bound="Model")
 
 #: What a regression says.
 PREDICTION = "prediction"
+
+#: How a model may be computed.
+WAYS = ("auto", "features", "polynomial")
 
 
 class Model(Fitted):
@@ -61,6 +65,8 @@ class Model(Fitted):
         """How many stages make them."""
         self.says = tuple(says)
         """What its SQL says if nothing else is asked for."""
+        self.as_ = "auto"
+        """How it is computed."""
 
     # --- what it is -----------------------------------------------------------------------------
 
@@ -143,7 +149,54 @@ class Model(Fitted):
         """Take the program of all that it can say."""
         self.whole_ = program
         self.seed_, self.left_out_ = seed, left_out
-        self.program_ = self._saying(self.says)
+
+    @property
+    def program(self) -> Program:
+        """The row program of what its SQL says."""
+        if "program_" not in vars(self):  # it may take a second, so only when it is asked for
+            self.program_ = self._written()
+        return self.program_
+
+    @property
+    def twin(self) -> Program:
+        return self._weighed(self.says)
+
+    def sums_at(self, program: Program) -> int:
+        """Where a program of it, in which sums of sums are one, has the sums of its decisions."""
+        return len(program.stages) - (len(self._truth.stages) - self.after)
+
+    def _written(self) -> Program:
+        """What is said, by features or as a polynomial."""
+        weighed = self.twin
+        if self.as_ == "features":
+            return weighed
+        if self.as_ == "auto":
+            return cheaper_as_polynomial(weighed, self.sums_at(weighed)) or weighed
+        found = polynomial_program(weighed, self.sums_at(weighed))
+        if found is None:
+            raise ParameterError(
+                f"{self.title} is no polynomial of few enough terms: leave out as_='polynomial'"
+            )
+        return found
+
+    def _changed(self: SomeModel, **changes: Any) -> SomeModel:
+        """The same model but for this; its program is made anew when it is asked for."""
+        other = copy(self)
+        for name in ("program_", "_renamed"):
+            vars(other).pop(name, None)
+        vars(other).update(changes)
+        if self._renamed is None:
+            return other
+        return other.renamed(self.program.prepare.columns)
+
+    def written_as(self: SomeModel, as_: str) -> SomeModel:
+        """The same model, computed by its map's features, or as the polynomial that it is.
+
+        ``auto`` is what has fewer operations.
+        """
+        if as_ not in WAYS:
+            raise ParameterError(f"as_={as_!r} is not allowed: use one of {', '.join(WAYS)}")
+        return self._changed(as_=as_)
 
     # --- what is asked of it ----------------------------------------------------------------------
 
@@ -162,15 +215,11 @@ class Model(Fitted):
             raise ParameterError(
                 f"outputs={list(outputs)!r} is not allowed: this model says {', '.join(known)}"
             )
-        other = copy(self)
-        other.says = outputs
-        other.program_, other._renamed = other._saying(outputs), None
-        columns = self.program.prepare.columns
-        return other.renamed(columns) if columns != other.program_.prepare.columns else other
+        return self._changed(says=outputs)
 
-    def _saying(self, outputs: tuple[str, ...]) -> Program:
+    def _weighed(self, says: tuple[str, ...]) -> Program:
         """The program of this, where sums of sums are one, and nothing is computed in vain."""
-        return folded(_saying(self._truth, outputs), self.after)
+        return folded(_saying(self._truth, says), self.after)
 
     def of_features(self: SomeModel) -> SomeModel:
         """The same model over a table that holds its map's features, under their names."""
@@ -185,9 +234,9 @@ class Model(Fitted):
             dtype=truth.prepare.dtype,
         )
         whole = Program((first, *truth.stages[self.after :]), truth.names)
-        other = copy(self)
-        other.program_ = _saying(whole, self.says).only(every_column=True)
-        other._renamed = other.program_, self._original
+        program = _saying(whole, self.says).only(every_column=True)
+        other = self._with_program(program)
+        other._renamed = program, self._original
         return other
 
     def cut_at(self: SomeModel, threshold: float) -> SomeModel:
@@ -203,14 +252,8 @@ class Model(Fitted):
                 f"a threshold cuts two classes, and there are {len(answers.classes)}: leave it out"
             )
         last = replace(answers, threshold=_threshold(answers, threshold))
-        other = copy(self)
-        other.become(
-            replace(self._truth, stages=(*self._truth.stages[:-1], last)),
-            self.seed_,
-            self.left_out_,
-        )
-        other._renamed = None
-        return other
+        stages = (*self._truth.stages[:-1], last)
+        return self._changed(whole_=replace(self._truth, stages=stages))
 
     def query(self, relation: str, options: Options) -> Query:
         if options.output not in ("auto", "columns"):
@@ -219,12 +262,18 @@ class Model(Fitted):
             )
         return super().query(relation, replace(options, output="columns"))
 
+    def explain(self, top: int | None = 20) -> Any:
+        """The strongest terms of the polynomial that the model is; see :func:`explain`."""
+        from sqlkrp.models.explaining import explain
+
+        return explain(self, top)
+
     # --- as scikit-learn has it -------------------------------------------------------------------
 
     def predict(self, X: Any) -> Any:
         """The labels of rows, or their predictions, computed by NumPy."""
         if self.answers is None:
-            found = self._saying(self.says).apply(self._inputs(X))
+            found = self._weighed(self.says).apply(self._inputs(X))
             return found[:, 0] if found.shape[1] == 1 else found
         return self.classes_[self._said(X, "label")[:, 0].astype(int)]
 
@@ -237,12 +286,13 @@ class Model(Fitted):
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """The probability of each class."""
+        self._classifier()
         self.saying(["probability"])  # which says so if there are none
         found = self._said(X, "probability")
         return np.column_stack([1 - found, found]) if found.shape[1] == 1 else found
 
     def _said(self, X: Any, what: str) -> NDArray[Any]:
-        return self._saying((what,)).apply(self._inputs(X))
+        return self._weighed((what,)).apply(self._inputs(X))
 
     def _inputs(self, X: Any) -> NDArray[Any]:
         return self._original.inputs(X)

@@ -10,6 +10,7 @@ once; they are never parsed again.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
@@ -71,7 +72,7 @@ def ended(levels: Levels, gathered: Gathered | None, values: Vector) -> Written:
 
 def _reads_once(stage: Stage) -> bool:
     """Whether a stage writes each of its inputs once at most, so that none needs a name."""
-    if not (isinstance(stage, Linear) and stage.picks):
+    if not isinstance(stage, Linear):
         return False
     return len(np.unique(stage.input)) == len(stage.input)
 
@@ -180,8 +181,9 @@ def _linear(levels: Levels, stage: Linear, position: int, values: Vector) -> Vec
     circuit = levels.circuit_at(position)
     if circuit is not None:
         return _circuit(levels, circuit, values, constants)
+    written = values if values.is_named else [_as_factor(value) for value in values]
     terms = [
-        f"{values[place]} * {levels.literal(weight)}"
+        f"{written[place]} * {levels.literal(weight)}"
         for place, weight in zip(stage.input.tolist(), _numbers(levels, stage.value), strict=True)
     ]
     ends = pairwise(stage.starts.tolist())
@@ -190,6 +192,15 @@ def _linear(levels: Levels, stage: Linear, position: int, values: Vector) -> Vec
         for (first, last), constant in zip(ends, constants, strict=True)
     ]
     return levels.named(sums, "h")
+
+
+# Names, places and products of them.
+_PRODUCT = re.compile(r"[\w#\[\] *]+")
+
+
+def _as_factor(value: str) -> str:
+    """An expression as it stands in a product."""
+    return value if _PRODUCT.fullmatch(value) else f"({value})"
 
 
 def _numbers(levels: Levels, array: Any) -> list[float]:

@@ -1,0 +1,160 @@
+"""What a model says of its columns: the terms of the polynomial that it is, the strongest first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sqlkrp.display import Shown
+from sqlkrp.errors import ParameterError
+from sqlkrp.maps.allowed import Whole
+from sqlkrp.models.model import Model
+from sqlkrp.models.polynomials import (
+    Polynomials,
+    degree_of,
+    few_monomials,
+    polynomials_of,
+    prepared_columns,
+)
+from sqlkrp.stages import Prepare
+
+__all__ = ["Explanation", "Term", "explain"]
+
+_POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@dataclass(frozen=True)
+class Term:
+    """One term of a model's polynomials: a product of columns, and what it is multiplied by."""
+
+    columns: tuple[str, ...]
+    """The factors; none of a constant."""
+    coefficients: tuple[float, ...]
+    """Of columns as the model prepares them (scaled, if its map scales), one for each decision."""
+    raw: tuple[float, ...] | None
+    """Of columns as they are; None where that is no polynomial, as for rows of length one."""
+
+    @property
+    def name(self) -> str:
+        """The product, as people write it.
+
+        >>> Term(("age", "age"), (0.5,), None).name
+        'age²'
+        """
+        counted = Counter(self.columns)
+        factors = (
+            name + (str(count).translate(_POWERS) if count > 1 else "")
+            for name, count in counted.items()
+        )
+        return " × ".join(factors) or "1"
+
+    @property
+    def size(self) -> float:
+        """The largest coefficient, whatever its sign."""
+        return max(map(abs, self.coefficients))
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation(Shown):
+    """The terms of a model, the strongest first, and what its decisions are called."""
+
+    decisions: tuple[str, ...]
+    constant: Term
+    terms: tuple[Term, ...]
+    n_terms: int
+    """How many there are in all, beside the constant."""
+    held: bool
+    """Whether values of columns beyond some bounds are read as these."""
+
+    def _facts(self) -> dict[str, Any]:
+        return {"decisions": len(self.decisions), "terms": self.n_terms}
+
+    def _rows(self) -> dict[str, Any]:
+        return {
+            term.name: ", ".join(f"{one:+.4g}" for one in term.coefficients) for term in self.terms
+        }
+
+    def as_plain(self) -> dict[str, Any]:
+        """The same as plain data, for JSON."""
+        return {
+            "decisions": list(self.decisions),
+            "constant": _plain(self.constant),
+            "terms": [_plain(one) for one in self.terms],
+            "terms_in_all": self.n_terms,
+            "held": self.held,
+        }
+
+
+def _plain(term: Term) -> dict[str, Any]:
+    return {
+        "term": term.name,
+        "columns": list(term.columns),
+        "coefficients": list(term.coefficients),
+        "raw": None if term.raw is None else list(term.raw),
+    }
+
+
+def explain(model: Model, top: int | None = 20) -> Explanation:
+    """The strongest terms of a model that is a polynomial in its columns; of all, ``top=None``.
+
+    A prediction or a decision is the sum of the terms' coefficients, each times its product of
+    columns; a probability or a label follows from decisions.
+    """
+    if top is not None:
+        Whole(1).require("top", top)
+    program = model.twin
+    stages = program.stages[1 : model.sums_at(program) + 1]
+    prepare, degree = program.prepare, degree_of(stages)
+    if degree is None or not few_monomials(len(prepare.columns), degree):
+        raise ParameterError(
+            f"{model.title} is no polynomial of few enough terms in its columns: see which columns "
+            "matter to it on rows (db.importance, sqlkrp explain --db DB --table NAME)"
+        )
+    prepared = polynomials_of(stages, prepared_columns(prepare))
+    raw = None if prepare.unit_length else polynomials_of(stages, _raw_columns(prepare))
+    constant, *terms = _terms(prepare.columns, prepared, raw)
+    strongest = sorted(terms, key=lambda term: -term.size)
+    return Explanation(
+        _names(model, len(prepared.coefficients)),
+        constant,
+        tuple(strongest[:top]),
+        len(terms),
+        bool(prepare.held.any()),
+    )
+
+
+def _raw_columns(prepare: Prepare) -> Polynomials:
+    """The prepared columns as polynomials in those of the table."""
+    scale, shift = prepare.scale.astype("f8"), prepare.shift.astype("f8")
+    found = Polynomials.of_columns(scale, -shift * scale)
+    return found if prepare.constant is None else found.with_constant(prepare.constant)
+
+
+def _terms(columns: Sequence[str], prepared: Polynomials, raw: Polynomials | None) -> list[Term]:
+    """The constant, and the terms that are there."""
+    others = None if raw is None else raw.coefficients
+    used = np.abs(prepared.coefficients).max(axis=0)
+    if others is not None:
+        used = used + np.abs(others).max(axis=0)
+    return [
+        Term(
+            tuple(columns[place] for place in prepared.monomials[i]),
+            tuple(prepared.coefficients[:, i].tolist()),
+            None if others is None else tuple(others[:, i].tolist()),
+        )
+        for i in [0, *(np.flatnonzero(used[1:]) + 1).tolist()]
+    ]
+
+
+def _names(model: Model, count: int) -> tuple[str, ...]:
+    """What each decision is called."""
+    answers = model.answers
+    if answers is None or count != answers.n_inputs:
+        return model.twin.names if answers is None else tuple(f"sum {i}" for i in range(count))
+    if count == 1:
+        return (f"decision for {answers.classes[1]!r}",)
+    return tuple(f"decision for {one!r}" for one in answers.classes)
