@@ -46,7 +46,7 @@ def write_wide_form(job: Job) -> Written:
 def written(levels: Levels, stages: Sequence[Stage], first: int, values: Vector) -> Vector:
     """Values after stages, of which the first has this position."""
     for position, stage in enumerate(stages, start=first):
-        if not values.is_named and not _reads_once(stage):
+        if not values.is_named and not _is_written_in(stage, levels):
             values = levels.named(values, "p")
         values = WRITERS[type(stage)](levels, stage, position, values)
     return values
@@ -70,9 +70,13 @@ def ended(levels: Levels, gathered: Gathered | None, values: Vector) -> Written:
     return Written(chain.text(ordered), levels.widest, chain.side_tables)
 
 
-def _reads_once(stage: Stage) -> bool:
-    """Whether a stage writes each of its inputs once at most, so that none needs a name."""
-    if not isinstance(stage, Linear):
+def _is_written_in(stage: Stage, levels: Levels) -> bool:
+    """Whether a stage's inputs stand in what it writes, and so need no names.
+
+    It reads each once at most; and only moves and scales them, or the statement is for people to
+    read. In a large one, names are quicker.
+    """
+    if not isinstance(stage, Linear) or (levels.by_position and not stage.picks):
         return False
     return len(np.unique(stage.input)) == len(stage.input)
 
