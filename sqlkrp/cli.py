@@ -311,7 +311,7 @@ def _run(given: argparse.Namespace) -> int:
         )
     what = "a view" if run.rows is None else counted(run.rows, "row")
     form = f"{counted(len(run.statement.columns), 'column')}, {run.statement.form} form"
-    twice = [name for name in given.keep if name in fitted.program.prepare.columns]
+    twice = [name for name in given.keep if name in fitted.program.prepare.reads]
     _say(
         given,
         [

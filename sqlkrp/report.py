@@ -56,7 +56,7 @@ def facts(fitted: Fitted, found: Preflight | str | None = None) -> dict[str, Any
         "digest": fitted.digest_,
         "parameters": fitted.parameters_,
         "seed": fitted.seed_,
-        "columns": list(program.prepare.columns),
+        "columns": list(program.prepare.reads),
         "left_out": fitted.left_out_,
         "label": fitted.label_,
         "taken": {name: asdict(taken) for name, taken in fitted.taken_.items()},

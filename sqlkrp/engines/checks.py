@@ -26,8 +26,10 @@ def check_columns(prepare: Prepare, data: Input, keep: Sequence[str]) -> None:
         match_columns(keep, data.key_types or {}, where="the table of rows")
         _require_numbers([data.long.value], data)
     else:
-        match_columns([*prepare.columns, *keep], data.types, where=data.name)
-        _require_numbers(prepare.columns, data)
+        match_columns([*prepare.reads, *keep], data.types, where=data.name)
+        looked_at = {one.column for one in prepare.categories}
+        _require_numbers([name for name in prepare.reads if name not in looked_at], data)
+        _require_free_names(prepare, data)
 
 
 def check_values(session: Session, program: Program, data: Input) -> int | None:
@@ -46,6 +48,15 @@ def check_values(session: Session, program: Program, data: Input) -> int | None:
         if any(missing.values()):
             raise MissingValueError(missing_message(missing))
     return rows
+
+
+def _require_free_names(prepare: Prepare, data: Input) -> None:
+    for one in prepare.categories:
+        if one.name in data.types:
+            raise ColumnError(
+                f"{data.name} has a column {one.name!r}, as the model calls the category "
+                f"{one.told!r}: rename it in a view"
+            )
 
 
 def _require_numbers(columns: Sequence[str], data: Input) -> None:
@@ -68,7 +79,7 @@ def _look(session: Session, prepare: Prepare, data: Input) -> tuple[int, int, fl
         sizes = ", ".join(f"CASE WHEN {test} THEN ABS({value}) END" for value, test in pairs)
         calls.append(f"MAX(GREATEST({sizes}))" if len(pairs) > 1 else f"MAX({sizes})")
     ((total, whole, *largest),) = session.rows(
-        f"SELECT {', '.join(calls)} FROM {data.relation}", "counting missing values"
+        f"SELECT {', '.join(calls)} FROM {data.relation} AS looked_at", "counting missing values"
     )
     return total, whole, next(iter(largest), None)
 
@@ -104,7 +115,8 @@ def _missing(session: Session, prepare: Prepare, data: Input) -> dict[str, int]:
         part = tests[first : first + limit - 1]
         counts = ", ".join(f"COUNT(CASE WHEN {test} THEN 1 END)" for test in part)
         ((total, *whole),) = session.rows(
-            f"SELECT COUNT(*), {counts} FROM {data.relation}", "counting missing values"
+            f"SELECT COUNT(*), {counts} FROM {data.relation} AS looked_at",
+            "counting missing values",
         )
         missing += [int(total - count) for count in whole]
     return dict(zip(prepare.columns, missing, strict=True))

@@ -326,6 +326,7 @@ class Database(Shown):
         if fitted.label_ in (data.types if data.long is None else data.key_types or {}):
             options = replace(options, keep=(*options.keep, str(fitted.label_)))
         check_columns(prepare, data, options.keep)
+        data = data.encoded(prepare, self._session.dialect)
         return replace(
             fitted.query(data.relation, options),
             keys=None if data.long is None else data.long.keys,

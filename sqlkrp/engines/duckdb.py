@@ -250,7 +250,7 @@ class DuckDB(Session):
 
     def sample(self, relation: str, columns: Sequence[str], count: int) -> str:
         listed = ", ".join(quote(name, self.dialect) for name in columns)
-        return f"SELECT {listed} FROM {relation} USING SAMPLE reservoir({count:d} ROWS)"
+        return f"SELECT {listed} FROM {relation} AS every USING SAMPLE reservoir({count:d} ROWS)"
 
     # --- running ------------------------------------------------------------------------------
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlkrp.engines.session import Session, TableOrFile
+from sqlkrp.errors import ParameterError
 from sqlkrp.maps.columns import match_columns
-from sqlkrp.maps.source import BOOLEAN
+from sqlkrp.maps.source import BOOLEAN, NUMBER
+from sqlkrp.sql.encoding import encoded_relation
 from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.job import LongInput
 from sqlkrp.sql.names import quote, soft_cast
+from sqlkrp.stages import Prepare
 
 __all__ = ["Input", "look_at", "spoken"]
 
@@ -36,6 +39,23 @@ class Input:
     def booleans(self) -> frozenset[str]:
         """The columns of truth values, which are cast in a way of their own."""
         return frozenset(name for name, kind in self.kinds.items() if kind == BOOLEAN)
+
+    def encoded(self, prepare: Prepare, dialect: Dialect) -> Input:
+        """The same with the categories that a first stage reads as columns."""
+        if not prepare.categories:
+            return self
+        if self.long is not None:
+            raise ParameterError(
+                "categories are of a table with one column a feature, and this is (row, feature, "
+                "value) input: give a table that has the columns"
+            )
+        made = [one.name for one in prepare.categories]
+        return replace(
+            self,
+            relation=encoded_relation(self.relation, prepare, dialect),
+            types={**self.types, **dict.fromkeys(made, "INTEGER")},
+            kinds={**self.kinds, **dict.fromkeys(made, NUMBER)},
+        )
 
     def finite_value(self, dialect: Dialect, column: str, dtype: str) -> tuple[str, str]:
         """A column as a number of this dtype, and the test that it is not missing, as SQL."""

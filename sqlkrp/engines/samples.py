@@ -165,9 +165,9 @@ def _sample(
 ) -> str:
     """The SELECT of so many rows, or of all if there are no more."""
     if rows is None:
-        ((rows,),) = session.rows(f"SELECT COUNT(*) FROM {relation}", "counting rows")
+        ((rows,),) = session.rows(f"SELECT COUNT(*) FROM {relation} AS counted", "counting rows")
     listed = ", ".join(quote(column, session.dialect) for column in columns)
-    everything = f"SELECT {listed} FROM {relation}"
+    everything = f"SELECT {listed} FROM {relation} AS every"
     return everything if rows <= count else session.sample(relation, columns, count)
 
 
@@ -176,7 +176,7 @@ def _dense_inputs(session: Session, query: Query) -> Array:
     names = [f"x{i}" for i in range(len(columns))]
     inputs = zip(doubles(query, session.dialect), names, strict=True)
     casts = ", ".join(f"{value} AS {name}" for value, name in inputs)
-    return session.columns(f"SELECT {casts} FROM {query.relation}", names, _READING)
+    return session.columns(f"SELECT {casts} FROM {query.relation} AS drawn", names, _READING)
 
 
 def _sparse_inputs(session: Session, query: Query, long: LongInput) -> Array:

@@ -202,7 +202,7 @@ class Session(ABC):
     def sample(self, relation: str, columns: Sequence[str], count: int) -> str:
         """The SELECT of so many random rows of a relation."""
         listed = ", ".join(quote(name, self.dialect) for name in columns)
-        return f"SELECT {listed} FROM {relation} ORDER BY RANDOM() LIMIT {count:d}"
+        return f"SELECT {listed} FROM {relation} AS every ORDER BY RANDOM() LIMIT {count:d}"
 
     # --- writing ------------------------------------------------------------------------------
 

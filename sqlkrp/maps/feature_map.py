@@ -73,7 +73,7 @@ class FeatureMap(Transformer):
         count = len(self.program.names)
         if self._original is not self:
             selected: SomeFeatureMap = self._original.select(components)
-            return selected.renamed(self.program.prepare.columns)
+            return selected.renamed(self.program.prepare.reads)
         if not isinstance(components, Iterable):
             raise ParameterError(
                 f"components={components!r} is not allowed: give a list of numbers"

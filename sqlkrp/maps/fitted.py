@@ -22,13 +22,14 @@ from sqlkrp.maps.automatic import Taken
 from sqlkrp.maps.columns import match_columns, match_spelling
 from sqlkrp.maps.source import is_table, to_array, to_floats
 from sqlkrp.sql.dialects import dialect as facts_of
+from sqlkrp.sql.encoding import encoded_relation
 from sqlkrp.sql.facts import ITSELF
 from sqlkrp.sql.names import TableName, quote, quote_table
 from sqlkrp.sql.options import OF_TEXT, Options, name_list, with_options
 from sqlkrp.sql.side_tables import Table, create_side_table, load_side_table
 from sqlkrp.sql.statement import Preflight, Query, Statement, preflight, write
 from sqlkrp.sql.tables import side_tables
-from sqlkrp.stages import Program
+from sqlkrp.stages import Program, encoded
 from sqlkrp.version import __version__
 
 __all__ = ["Fitted", "require_fitted"]
@@ -96,20 +97,29 @@ class Fitted:
     @property
     def feature_names_in_(self) -> NDArray[Any]:
         """The input columns' names, in order."""
-        return np.array(self.program.prepare.columns, dtype=object)
+        return np.array(self.program.prepare.reads, dtype=object)
 
     @property
     def n_features_in_(self) -> int:
         """How many input columns there are."""
-        return len(self.program.prepare.columns)
+        return len(self.program.prepare.reads)
 
     def inputs(self, X: Any) -> NDArray[Any]:
         """The input columns of ``X`` as one array, before Prepare."""
         prepare = self.program.prepare
         if is_table(X):
             names = list(X.columns) if hasattr(X, "columns") else list(X)
-            match_columns(prepare.columns, names)
-            return np.column_stack([to_floats(name, X[name]) for name in prepare.columns])
+            match_columns(prepare.reads, names)
+            made = {one.name: encoded(one, X[one.column]) for one in prepare.categories}
+            columns = [
+                made[name] if name in made else to_floats(name, X[name]) for name in prepare.columns
+            ]
+            return np.column_stack(columns)
+        if prepare.categories:
+            raise ParameterError(
+                "columns of categories are known by their names: give a DataFrame, or compute in "
+                "the database"
+            )
         table = None if hasattr(X, "columns") else to_array(X)
         if table is None or not table.ndim:
             raise ParameterError(
@@ -163,11 +173,13 @@ class Fitted:
     def preflight(self, *, options: Options, dialect: str = "duckdb") -> Preflight:
         """The sizes of the statement and of a table of its rows, against the dialect's limits."""
         facts = facts_of(dialect)
-        return preflight(self.query(quote("source_table", facts), options), facts)
+        source = encoded_relation(quote("source_table", facts), self.program.prepare, facts)
+        return preflight(self.query(source, options), facts)
 
     def _write(self, table: TableName, options: Options, dialect: str) -> Statement:
         facts = facts_of(dialect)
-        query = self.query(quote_table(table, facts), options)
+        source = encoded_relation(quote_table(table, facts), self.program.prepare, facts)
+        query = self.query(source, options)
         rows: Any = options.rows
         if rows is not None:
             query = replace(query, keys=quote_table(rows, facts))
@@ -187,11 +199,12 @@ class Fitted:
         """
         names = name_list("columns", columns)
         prepare = self.program.prepare
-        spelt = match_spelling(prepare.columns, names)
+        spelt = match_spelling(prepare.reads, names)
         first = replace(
             prepare,
-            columns=tuple(spelt[name] for name in prepare.columns),
+            columns=tuple(spelt.get(name, name) for name in prepare.columns),
             booleans=tuple(spelt[name] for name in prepare.booleans),
+            categories=tuple(one._replace(column=spelt[one.column]) for one in prepare.categories),
         )
         program = replace(self.program, stages=(first, *self.program.stages[1:]))
         other = self._with_program(program)

@@ -116,7 +116,7 @@ def explain(model: Model, top: int | None = 20) -> Explanation:
         )
     prepared = polynomials_of(stages, prepared_columns(prepare))
     raw = None if prepare.unit_length else polynomials_of(stages, _raw_columns(prepare))
-    constant, *terms = _terms(prepare.columns, prepared, raw)
+    constant, *terms = _terms(prepare.told, prepared, raw)
     strongest = sorted(terms, key=lambda term: -term.size)
     return Explanation(
         _names(model, len(prepared.coefficients)),

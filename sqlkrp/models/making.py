@@ -20,7 +20,7 @@ from sqlkrp.models.estimators import (
     votes_of,
     with_inverse,
 )
-from sqlkrp.models.fronts import Front, front_of
+from sqlkrp.models.fronts import Value, first_stage, front_of, plain_stage
 from sqlkrp.models.model import PREDICTION, Model, answer_names
 from sqlkrp.models.transformers import name_of
 from sqlkrp.sql.options import name_list
@@ -184,7 +184,7 @@ def _program(parts: _Parts, named: Sequence[str] | None) -> tuple[Program, tuple
     stages: list[Stage]
     if parts.map is None:
         front = _front(parts, named, parts.decisions.weights.shape[1])
-        stages, names = [front.prepared()], list(front.names)
+        stages, names = [plain_stage(front)], _names(front)
     else:
         program = parts.map.program
         stages, names = list(program.stages), list(program.names)
@@ -197,8 +197,10 @@ def _program(parts: _Parts, named: Sequence[str] | None) -> tuple[Program, tuple
     return Program(tuple(stages), outputs), tuple(names), after
 
 
-def _front(parts: _Parts, named: Sequence[str] | None, count: int) -> Front:
-    columns = named or parts.columns or parts.decisions.features
+def _front(parts: _Parts, named: Sequence[str] | None, count: int) -> tuple[Value, ...]:
+    columns = named or parts.columns
+    if columns is None and not parts.before:
+        columns = parts.decisions.features
     if columns is None:
         first = next(iter(parts.before), None)
         seen = getattr(first, "n_features_in_", count)
@@ -211,22 +213,33 @@ def _front(parts: _Parts, named: Sequence[str] | None, count: int) -> Front:
 
 def _composed(parts: _Parts, named: Sequence[str] | None, prepare: Prepare) -> Prepare:
     """The first stage of a map behind the steps before it."""
-    columns = named or parts.columns
-    if columns is None:
-        if not parts.before:
-            return prepare
-        return _front(parts, named, len(prepare.columns)).before(prepare, prepare.columns)
-    front = front_of(parts.before, columns)
-    return front.before(prepare, _read_by(prepare, front.names))
+    if named is None and parts.columns is None and not parts.before:
+        return prepare
+    front = _front(parts, named, len(prepare.columns))
+    return first_stage(prepare, [front[place] for place in _read_by(prepare, front, parts)])
+
+
+def _names(front: Sequence[Value]) -> list[str]:
+    """What the values before a map are called; those of categories as scikit-learn calls them."""
+    return [
+        one.column if one.category is None else f"{one.column}_{one.category.value}"
+        for one in front
+    ]
 
 
 _BY_NUMBER = re.compile(r"x(\d+)")
 
 
-def _read_by(prepare: Prepare, names: Sequence[str]) -> list[str]:
-    """The columns that a map reads, by the names that they have before it."""
+def _read_by(prepare: Prepare, front: Sequence[Value], parts: _Parts) -> list[int]:
+    """Which of the values before a map it reads, by the names that it saw."""
+    names = _names(front)
+    if parts.before and hasattr(parts.before[-1], "get_feature_names_out"):
+        # What came out of the steps, where they give DataFrames.
+        told = list(parts.before[-1].get_feature_names_out())
+        if set(prepare.columns) <= set(told):
+            names = told
     if set(prepare.columns) <= set(names):
-        return list(prepare.columns)
+        return [names.index(name) for name in prepare.columns]
     numbers = [_BY_NUMBER.fullmatch(name) for name in prepare.columns]
     places = [int(match[1]) for match in numbers if match]
     if len(places) < len(numbers) or max(places) >= len(names):
@@ -235,7 +248,7 @@ def _read_by(prepare: Prepare, names: Sequence[str]) -> list[str]:
             f"the map reads a column {missing!r}, and the steps before it give {', '.join(names)}: "
             "name the columns that the pipeline was fitted to (columns=[...])"
         )
-    return [names[place] for place in places]
+    return places
 
 
 def _in_order(decisions: Decisions, names: Sequence[str]) -> Decisions:

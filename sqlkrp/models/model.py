@@ -187,7 +187,7 @@ class Model(Fitted):
         vars(other).update(changes)
         if self._renamed is None:
             return other
-        return other.renamed(self.program.prepare.columns)
+        return other.renamed(self.program.prepare.reads)
 
     def written_as(self: SomeModel, as_: str) -> SomeModel:
         """The same model, computed by its map's features, or as the polynomial that it is.
@@ -260,6 +260,8 @@ class Model(Fitted):
             raise ParameterError(
                 f"output={options.output!r} is for features: what a model says are columns"
             )
+        if options.how != "sql":
+            raise ParameterError(f"how={options.how!r} is for features: leave it out")
         return super().query(relation, replace(options, output="columns"))
 
     def explain(self, top: int | None = 20) -> Any:

@@ -511,6 +511,8 @@ _TSQL = Dialect(
     bit="GET_BIT({value}, {place})",
     sqlglot="tsql",
     truths=("CAST(0 AS BIT)", "CAST(1 AS BIT)"),
+    # Its default collations take letters of both cases for one.
+    same_text="{value} COLLATE Latin1_General_BIN2 = {text}",
     ignores_case=True,
     folds="",
     max_identifier_characters=128,
@@ -560,6 +562,8 @@ _TSQL = Dialect(
 
 _MYSQL = Dialect(
     name="mysql",
+    # Its default collations take letters of both cases for one.
+    same_text="CAST(CONVERT({value} USING utf8mb4) AS BINARY) = CAST({text} AS BINARY)",
     whole_type="SIGNED",
     sqlglot="mysql",
     executed="MariaDB",

@@ -187,6 +187,8 @@ class Dialect:
     """Functions of one number."""
     greatest: str = "GREATEST({values})"
     """The largest of two and more numbers, none of which is NULL."""
+    same_text: str = "{value} = {text}"
+    """The test that a text is another one, to the letter."""
     truths: tuple[str, str] = ("FALSE", "TRUE")
     """The truth values."""
     whole_type: str = "BIGINT"

@@ -6,6 +6,7 @@ its own: ``meaning`` for NumPy, and in ``sqlkrp.sql`` one room a form of SQL; ea
 record to functions.
 """
 
+from sqlkrp.stages.categories import Category, encoded
 from sqlkrp.stages.closing import Answers, Bounds, Shares, Votes
 from sqlkrp.stages.meaning import apply, cost
 from sqlkrp.stages.parts import beside
@@ -27,6 +28,7 @@ __all__ = [
     "Array",
     "Bounds",
     "Butterflies",
+    "Category",
     "Cost",
     "Distances",
     "Elementwise",
@@ -40,6 +42,7 @@ __all__ = [
     "apply",
     "beside",
     "cost",
+    "encoded",
     "is_projection",
     "is_unicode",
     "missing_message",

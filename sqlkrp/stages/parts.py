@@ -146,5 +146,6 @@ def _only_columns(prepare: Prepare, outputs: Array) -> tuple[Stage, Array, Array
         high=None if prepare.high is None else prepare.high[kept],
         constant=constant,
         booleans=tuple(name for name in prepare.booleans if name in names),
+        categories=tuple(one for one in prepare.categories if one.name in names),
     )
     return left, np.append(kept, d) if constant is not None else kept, kept

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from sqlkrp.errors import MissingValueError
+from sqlkrp.stages.categories import Category, require_categories
 from sqlkrp.stages.stage import Array, Cost, Stage, require, require_names
 
 __all__ = [
@@ -46,11 +47,15 @@ class Prepare(Stage):
     A column that is not held has the least number of the dtype."""
     high: Array | None = None
     """What each column is held below."""
+    categories: tuple[Category, ...] = ()
+    """The inputs that are 1 where a column of the table holds one of its categories."""
 
     POLICIES: ClassVar[tuple[str, ...]] = ("error", "zero", "mean", "propagate")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_inputs", len(self.columns))
+        # A map file has them as lists.
+        object.__setattr__(self, "categories", tuple(Category(*one) for one in self.categories))
         super().__post_init__()
 
     def check(self) -> None:
@@ -62,6 +67,7 @@ class Prepare(Stage):
             inside = (self.bounds[0] <= self.fill) & (self.fill <= self.bounds[1])
             require(bool(inside.all()), "what is filled in lies out of bounds")
         require_names(self.columns, "column")
+        require_categories(self.categories, self.columns)
         require(set(self.booleans) <= set(self.columns), "a boolean column is no column")
         require(self.nulls in self.POLICIES, f"unknown policy for missing values {self.nulls!r}")
         require(self.dtype in ("float32", "float64"), f"unknown dtype {self.dtype!r}")
@@ -69,6 +75,18 @@ class Prepare(Stage):
     @property
     def n_outputs(self) -> int:
         return len(self.columns) + (self.constant is not None)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns of the table: the inputs, and in place of categories what they look at."""
+        looked_at = {one.name: one.column for one in self.categories}
+        return tuple(dict.fromkeys(looked_at.get(name, name) for name in self.columns))
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """The inputs for people: columns, and categories of columns."""
+        made = {one.name: one.told for one in self.categories}
+        return tuple(made.get(name, name) for name in self.columns)
 
     @property
     def fills(self) -> bool:

@@ -1,0 +1,68 @@
+"""Inputs that are 1 where a column holds one of its categories, and 0 elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sqlkrp.stages.stage import Array, require
+
+__all__ = ["Category", "encoded", "require_categories"]
+
+
+class Category(NamedTuple):
+    """One category of a column, as an input of its own."""
+
+    name: str
+    """What the input is called."""
+    column: str
+    """The column that it looks at."""
+    value: str | bool | int | float | None
+    """What the column holds where the input is 1; None: nothing but a missing value."""
+    missing: bool = False
+    """Whether it is 1 where the column's value is missing."""
+
+    @property
+    def told(self) -> str:
+        """What it is for people, as no name in SQL may be: of any length, and in any letters."""
+        return f"{self.column}={'missing' if self.value is None else self.value}"
+
+
+def require_categories(categories: Sequence[Category], inputs: Sequence[str]) -> None:
+    """Raise InconsistentMapError unless categories are inputs, each once."""
+    for one in categories:
+        texts = isinstance(one.name, str) and isinstance(one.column, str)
+        require(texts and one.name in inputs, "a category is no input")
+        plain = one.value is None or isinstance(one.value, (str, bool, int, float))
+        require(plain and isinstance(one.missing, bool), "a category is no plain value")
+        require(one.value is not None or one.missing, "a category of nothing")
+    names = [one.name for one in categories]
+    require(len(set(names)) == len(names), "a category is there twice")
+    looked_at = {one.column for one in categories}
+    require(not looked_at & set(inputs), "a column is a category's and an input of its own")
+
+
+def encoded(category: Category, column: Any) -> Array:
+    """The input of a category, from the values of its column: the NumPy twin."""
+    values = np.asarray(column, dtype=object)
+    holds = [
+        category.missing if _is_missing(value) else _is_same(value, category.value)
+        for value in values
+    ]
+    return np.array(holds, dtype="f8")
+
+
+def _is_missing(value: Any) -> bool:
+    if type(value).__name__ in ("NAType", "NaTType"):  # pandas' own, which may not be there
+        return True
+    return value is None or (isinstance(value, float) and value != value)
+
+
+def _is_same(value: Any, category: str | bool | int | float | None) -> bool:
+    if category is None:
+        return False
+    if isinstance(category, str):
+        return isinstance(value, str) and value == category
+    return not isinstance(value, str) and bool(value == category)
