@@ -113,6 +113,12 @@ def add_answers(one: Parser) -> None:
         help="of two classes: the second is the label where its probability (or decision, where "
         "there are none) is not less than this",
     )
+    group.add_argument(
+        "--prefix",
+        metavar="TEXT",
+        default="",
+        help="of a model: what the names of its columns begin with, such as predicted_",
+    )
     one.group("the SQL").add_argument(
         "--as",
         dest="as_",

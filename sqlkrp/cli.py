@@ -280,8 +280,9 @@ def _maps(given: argparse.Namespace) -> int:
 
 def _sql(given: argparse.Namespace) -> int:
     fitted = _load(given)
-    if given.outputs is not None or given.threshold is not None or given.as_ != "auto":
-        fitted, _ = scoring(fitted, given.table, None, given.outputs, given.threshold, given.as_)
+    asked = (given.outputs, given.threshold, given.as_, given.prefix)
+    if asked != (None, None, "auto", ""):
+        fitted, _ = scoring(fitted, given.table, None, *asked)
     if given.columns is not None:
         fitted = fitted.renamed(given.columns)
     text = fitted.to_sql(given.table, dialect=given.dialect, **_options(given))
@@ -352,6 +353,7 @@ def _score(given: argparse.Namespace) -> int:
             outputs=given.outputs,
             threshold=given.threshold,
             as_=given.as_,
+            prefix=given.prefix,
             view=given.view,
             replace=given.replace,
             **_options_there(given),

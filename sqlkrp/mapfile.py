@@ -228,8 +228,10 @@ def _stage_content(stage: Stage, encode: Callable[[NDArray[Any]], Any]) -> dict[
     kind = next(name for name, one in RECORDS.items() if type(stage) is one)
     content: dict[str, Any] = {"stage": kind}
     for part in fields(stage):
-        if part.init:
-            value = getattr(stage, part.name)
+        value = getattr(stage, part.name)
+        # What files of before do not have is written where there is something: a digest stays.
+        is_new = "new" in part.metadata and value == part.default
+        if part.init and not is_new:
             is_array = isinstance(value, np.ndarray)
             content[part.name] = encode(value) if is_array else _plain(value)
     return content

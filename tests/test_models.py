@@ -491,6 +491,13 @@ def test_scores_go_where_they_are_asked_to(connection, tmp_path):
         with pytest.raises(ParameterError, match=message):
             wrong()
     assert db.verify(model, "t").ok
+    run = db.score(model, "t", into="named", keep=["id"], prefix="predicted_")
+    assert run.statement.columns == ("id", "predicted_label", "predicted_probability")
+    db.create(krp(), "t", "f")
+    again = db.score(model, features="f", into="again", prefix="predicted_")
+    assert again.statement.columns == run.statement.columns[1:]
+    with pytest.raises(ParameterError, match="prefix=1"):
+        db.score(model, "t", into="x", prefix=1)
 
 
 # --- what is read ---------------------------------------------------------------------------------

@@ -229,6 +229,7 @@ class Database(Shown):
         outputs: Iterable[str] | None = None,
         threshold: float | None = None,
         as_: str = "auto",
+        prefix: str = "",
         view: bool = False,
         replace: bool = False,
     ) -> Run:
@@ -238,11 +239,12 @@ class Database(Shown):
         name to go ``into``, or the ``path`` of a file (as :meth:`create` and :meth:`export` have
         them). ``outputs`` and ``threshold`` are as :func:`sqlkrp.model` has them. ``as_`` chooses
         how a score is computed: by the map's ``features``, as the ``polynomial`` in the columns
-        that it is with many maps, or ``auto``: what has fewer operations.
+        that it is with many maps, or ``auto``: what has fewer operations. What the names of the
+        new columns begin with is the ``prefix``, for where a kept column is called ``label``.
         """
         from sqlkrp.models import scoring
 
-        fitted, source = scoring(model, table, features, outputs, threshold, as_)
+        fitted, source = scoring(model, table, features, outputs, threshold, as_, prefix)
         chosen = {name: getattr(options, name) for name in ("form", "plan", "keep", "long", "rows")}
         if (into is None) == (path is None):
             raise ParameterError("scores go into a table or to a file: give into=NAME or path=FILE")

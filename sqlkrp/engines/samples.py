@@ -133,9 +133,7 @@ def _draw_long(
     session: Session, query: Query, long: LongInput, name: str, keys: str, count: int
 ) -> None:
     key, chosen = quote(long.row, session.dialect), quote(keys, session.dialect)
-    every = long.keys or (
-        f"(SELECT DISTINCT {key} FROM {query.relation} WHERE {key} IS NOT NULL) AS every"
-    )
+    every = long.keys or f"(SELECT DISTINCT {key} FROM {query.relation} WHERE {key} IS NOT NULL)"
     _draw(session, keys, every, [long.row], count, None)
     listed = ", ".join(quote(one, session.dialect) for one in (long.row, long.feature, long.value))
     session.create_temporary(

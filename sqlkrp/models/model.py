@@ -67,6 +67,8 @@ class Model(Fitted):
         """What its SQL says if nothing else is asked for."""
         self.as_ = "auto"
         """How it is computed."""
+        self.before_names = ""
+        """What the names of its columns begin with, where they would be those of others."""
 
     # --- what it is -----------------------------------------------------------------------------
 
@@ -217,9 +219,17 @@ class Model(Fitted):
             )
         return self._changed(says=outputs)
 
+    def prefixed(self: SomeModel, prefix: str) -> SomeModel:
+        """The same model, whose columns have names that begin so, such as ``predicted_``."""
+        if not isinstance(prefix, str):
+            raise ParameterError(f"prefix={prefix!r} is not allowed: give a text")
+        return self._changed(before_names=prefix)
+
     def _weighed(self, says: tuple[str, ...]) -> Program:
         """The program of this, where sums of sums are one, and nothing is computed in vain."""
-        return folded(_saying(self._truth, says), self.after)
+        program = folded(_saying(self._truth, says), self.after)
+        names = tuple(self.before_names + name for name in program.names)
+        return replace(program, names=names)
 
     def of_features(self: SomeModel) -> SomeModel:
         """The same model over a table that holds its map's features, under their names."""
@@ -235,6 +245,7 @@ class Model(Fitted):
         )
         whole = Program((first, *truth.stages[self.after :]), truth.names)
         program = _saying(whole, self.says).only(every_column=True)
+        program = replace(program, names=self.twin.names)
         other = self._with_program(program)
         other._renamed = program, self._original
         return other

@@ -17,7 +17,8 @@ def scoring(
     features: Any,
     outputs: Iterable[str] | None,
     threshold: float | None,
-    as_: str,
+    as_: str = "auto",
+    prefix: str = "",
 ) -> tuple[Model, Any]:
     """The model as it is asked, and the rows that it reads."""
     if not isinstance(model, Model):
@@ -31,5 +32,5 @@ def scoring(
         model = model.cut_at(threshold)
     if outputs is not None:
         model = model.saying(outputs)
-    model = model.written_as(as_)
+    model = model.written_as(as_).prefixed(prefix)
     return (model, table) if features is None else (model.of_features(), features)

@@ -47,7 +47,7 @@ class Prepare(Stage):
     A column that is not held has the least number of the dtype."""
     high: Array | None = None
     """What each column is held below."""
-    categories: tuple[Category, ...] = ()
+    categories: tuple[Category, ...] = field(default=(), metadata={"new": True})
     """The inputs that are 1 where a column of the table holds one of its categories."""
 
     POLICIES: ClassVar[tuple[str, ...]] = ("error", "zero", "mean", "propagate")
