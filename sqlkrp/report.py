@@ -62,11 +62,18 @@ def facts(fitted: Fitted, found: Preflight | str | None = None) -> dict[str, Any
         "taken": {name: asdict(taken) for name, taken in fitted.taken_.items()},
         "dtype": program.prepare.dtype,
         "features": len(program.names),
+        **_legend_facts(fitted),
         **_projection_facts(program),
         "additions_a_row": program.cost.additions,
         "products_a_row": program.cost.products,
         **_preflight_facts(found),
     }
+
+
+def _legend_facts(fitted: Fitted) -> dict[str, Any]:
+    """What numbered features stand for, where others have telling names."""
+    legend = fitted.legend
+    return {"legend": legend} if legend else {}
 
 
 def _projection_facts(program: Program) -> dict[str, Any]:
@@ -143,12 +150,28 @@ def map_lines(
             *taken_pairs(known),
             *([] if fitted.alternative is None else [("better", fitted.alternative)]),
             (outputs, f"{which}, computed as {known['dtype']}"),
+            *_legend_pairs(known.get("legend", {})),
             ("hyperplanes", _hyperplanes_text(known)),
             *_work_pairs(fitted, found),
             ("SQL", found if isinstance(found, str) else _sql_text(found)),
         ]
     )
     return lines if isinstance(found, str) else [*lines, *_preflight_lines(found, spelt)]
+
+
+def _legend_pairs(legend: dict[str, dict[str, int]]) -> list[tuple[str, str]]:
+    """What numbered features stand for: the first of many."""
+    first = list(legend.items())[:_SHOWN_FEATURES]
+    pairs = [(f"  {name}", _product_text(product)) for name, product in first]
+    more = len(legend) - len(first)
+    return [*pairs, ("  ...", f"{more:,} more, all of them in JSON")] if more else pairs
+
+
+def _product_text(product: dict[str, int]) -> str:
+    """A product of columns, whose names may hold anything, in quotes as SQL has them."""
+    quoted = {column.replace('"', '""'): power for column, power in product.items()}
+    powers = (f'"{name}"' + (f"^{n}" if n > 1 else "") for name, n in quoted.items())
+    return " * ".join(powers) or "1, the constant"
 
 
 def _work_pairs(fitted: Fitted, found: Preflight | str) -> list[tuple[str, str]]:

@@ -29,23 +29,26 @@ def as_options(message: str, options: Mapping[str, str]) -> str:
 
     >>> as_options("column 's=3': use s=2 or scaling=None", {"s": "--sparsity", "scaling": "--sc"})
     "column 's=3': use --sparsity 2 or --sc none"
-    >>> as_options("draw PCA(s=2)", {"s": "--sparsity", "PCA": "--map pca"})
-    'draw --map pca --sparsity 2'
+    >>> as_options("draw PCA(s=2, t=3)", {"s": "--sparsity", "t": "--to", "PCA": "--map pca"})
+    'draw --map pca --sparsity 2 --to 3'
     """
     if not options:
         return message
     # The names with an underscore are no words of a sentence.
     bare = [name for name in options if "_" in name] or ["\0"]
+    one = rf"({_any(options)})=({_VALUE})"
+    several = rf"(?:{_any(options)})=(?:{_VALUE})"
     pattern = (
         rf"(?<!\w)(?:{_TEXT})"
         rf"|(?<![\w.])(?P<name>{_any(options)})=(?P<value>{_VALUE})"
-        rf"|\b(?P<map>{_any(options)})\((?P<its>{_any(options)})=(?P<set>{_VALUE})\)"
+        rf"|\b(?P<map>{_any(options)})\((?P<its>{several}(?:, {several})*)\)"
         rf"|\b(?P<bare>{_any(bare)})\b|(?P<none>\bNone\b)"
     )
 
     def spelt(match: re.Match[str]) -> str:
         if match["map"]:
-            return f"{options[match['map']]} {_option(options[match['its']], match['set'])}"
+            its = (_option(options[name], value) for name, value in re.findall(one, match["its"]))
+            return " ".join([options[match["map"]], *its])
         if match["name"]:
             return _option(options[match["name"]], match["value"])
         if match["bare"]:

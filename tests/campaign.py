@@ -132,6 +132,9 @@ MAPS: dict[str, Any] = {
     "explicit": lambda rng, k, **others: sqlkrp.ExplicitRP(
         one_of(rng, 1, 2, 3), k, s=one_of(rng, 1, 3), **polynomial(rng), **others
     ),
+    "monomials": lambda rng, k, **others: sqlkrp.Monomials(
+        one_of(rng, 1, 2, 3), **polynomial(rng), **others
+    ),
     "prp": lambda rng, k, **others: sqlkrp.PRP(k, n_matrices=one_of(rng, 2, 4), **others),
     "maclaurin": lambda rng, k, **others: sqlkrp.RandomMaclaurin(
         k, degree=one_of(rng, 1, 2, 5), **polynomial(rng), **others

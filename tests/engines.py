@@ -109,7 +109,7 @@ class Engine:
 
 def as_numbers(krp, rows, options):
     if options.get("output") == "array":
-        empty = [None] * krp.n_components
+        empty = [None] * len(krp.program_.names)
         rows = [(*row[:-1], *(row[-1] if row[-1] is not None and len(row[-1]) else empty))
                 for row in rows]  # fmt: skip
     count = (
@@ -118,7 +118,7 @@ def as_numbers(krp, rows, options):
         + (
             krp.program_.projection().stages[-1].n_outputs
             if options.get("stage") == "projection"
-            else krp.n_components
+            else len(krp.program_.names)
         )
     )
     table = np.array(rows, dtype="float64").reshape(-1, count)

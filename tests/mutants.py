@@ -286,6 +286,20 @@ MUTANTS = [
         (f"{ESTIMATES}[maclaurin]",),
     ),
     Mutant(
+        "sqlkrp/maps/monomials.py",
+        "orders * (place + 1) / run, orders",
+        "orders * (place + 1), orders",
+        "the square of a column counts as the product of two columns",
+        ("tests/test_monomials.py::test_weights_by_hand",),
+    ),
+    Mutant(
+        "sqlkrp/maps/monomials.py",
+        "alike[name.casefold()] == 1 and",
+        "alike[name.casefold()] and",
+        "two features have the same name, or names that differ only in case",
+        ("tests/test_monomials.py::test_what_has_no_clear_name_is_numbered",),
+    ),
+    Mutant(
         "sqlkrp/maps/landmarks.py",
         "vectors[:, there] / np.sqrt(values[there])",
         "vectors[:, there] / values[there]",

@@ -293,6 +293,7 @@ OPTIONS = {
     "krp": (),
     "complex-krp": ("--components", 6, "--degree", 5, "--block-size", 8),
     "random-projection": ("--components", 6, "--pool", "hadamard"),
+    "monomials": ("--degree", 2, "--coef0", 1),
     "explicit-rp": ("--components", 6, "--degree", 2, "--coef0", 1),
     "prp": ("--components", 6, "--matrices", 4),
     "random-maclaurin": ("--components", 6, "--kernel", "exponential", "--gamma", 0.001),

@@ -13,6 +13,7 @@ from support import FORMS, dyadic, store
 import sqlkrp
 from sqlkrp.errors import ColumnError, FitWarning, MapFileError, ParameterError
 from sqlkrp.maps import source as sources
+from sqlkrp.maps.parameters import title_of
 from sqlkrp.stages import apply
 
 
@@ -374,21 +375,24 @@ def test_rows_that_are_all_alike_are_said_to_be():
 
 
 @pytest.mark.parametrize(
-    ("map_", "monomials"),
+    ("map_", "monomials", "exact"),
     [
-        (sqlkrp.KRP(2, 300), 45),  # 36 products, 8 columns, 1
-        (sqlkrp.KRP(2, 300, coef0=0), 36),
-        (sqlkrp.KRP(3, 300, coef0=0), 120),
-        (sqlkrp.ComplexKRP(2, 300), 45),
-        (sqlkrp.TensorSketch(2, 300), 45),
-        (sqlkrp.RandomProjection(9), 8),
-        (sqlkrp.Ensemble(sqlkrp.KRP(2, 300), 2), 45),
+        (sqlkrp.KRP(2, 300), 45, sqlkrp.Monomials(degree=2)),  # 36 products, 8 columns, 1
+        (sqlkrp.KRP(2, 300, coef0=0), 36, sqlkrp.Monomials(degree=2, coef0=0)),
+        (sqlkrp.KRP(3, 300, coef0=0), 120, sqlkrp.Monomials(degree=3, coef0=0)),
+        (sqlkrp.ComplexKRP(2, 300), 45, sqlkrp.Monomials(degree=2)),
+        (sqlkrp.TensorSketch(2, 300, coef0=0.5), 45, sqlkrp.Monomials(degree=2, coef0=0.5)),
+        (sqlkrp.RandomProjection(9), 8, sqlkrp.Monomials(degree=1, coef0=0)),
+        (sqlkrp.PRP(40), 36, sqlkrp.Monomials(degree=2, coef0=0)),
+        (sqlkrp.Ensemble(sqlkrp.KRP(2, 300), 2), 45, sqlkrp.Monomials(degree=2)),
     ],
 )
-def test_more_features_than_monomials_are_said_to_add_nothing(map_, monomials):
+def test_more_features_than_monomials_are_said_to_add_nothing(map_, monomials, exact):
     names = [f"c{i}" for i in range(8)]
-    with pytest.warns(FitWarning, match=f"has only {monomials} monomials"):
+    with pytest.warns(FitWarning, match=f"has only {monomials} monomials") as caught:
         map_.fit(names)
+    assert f"; {title_of(exact, exact.get_params())} computes it exactly" in str(caught[0].message)
+    assert len(exact.fit(names).program_.names) == monomials
     inner = getattr(map_, "map", map_)
     inner.set_params(n_components=monomials - monomials % 2)
     with warnings.catch_warnings():

@@ -25,7 +25,9 @@ every_map = pytest.mark.parametrize("one", CLASSES.values(), ids=CLASSES)
 #: What a map is not made without.
 NEEDED = {"map": sqlkrp.KRP(2, 3), "maps": (sqlkrp.PCA(1), sqlkrp.KRP(2, 3))}
 #: What is given by its place; all others by their names.
-FIRST = [["degree", "n_components"], ["n_components"], ["map", "n_members"], ["maps"]]
+FIRST = [
+    ["degree", "n_components"], ["degree"], ["n_components"], ["map", "n_members"], ["maps"],
+]  # fmt: skip
 
 
 def made(one, **parameters):
@@ -228,6 +230,7 @@ NUMPY_NUMBERS = [
     lambda n: sqlkrp.PRP(n(4), n_matrices=n(2), random_state=0),
     lambda n: sqlkrp.SORF(n(4), random_state=0),
     lambda n: sqlkrp.ExplicitRP(n(2), n(4), random_state=0),
+    lambda n: sqlkrp.Monomials(n(3)),
     lambda n: sqlkrp.RandomMaclaurin(n(4), degree=n(2), random_state=0),
     lambda n: sqlkrp.RankOneProjection(n(4), random_state=0),
     lambda n: sqlkrp.SphericalRandomFeatures(n(4), degree=n(2), random_state=0),

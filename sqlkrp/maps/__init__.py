@@ -7,6 +7,7 @@ from sqlkrp.maps.fourier import SORF, RandomFourier
 from sqlkrp.maps.krp import KRP
 from sqlkrp.maps.landmarks import KGRP, Nystroem
 from sqlkrp.maps.linear import PCA, RandomProjection
+from sqlkrp.maps.monomials import Monomials
 from sqlkrp.maps.polynomial import PRP, ExplicitRP, RandomMaclaurin
 from sqlkrp.maps.rank_one import RankOneProjection
 from sqlkrp.maps.sketch import TensorSketch
@@ -24,6 +25,7 @@ __all__ = [
     "Ensemble",
     "ExplicitRP",
     "FeatureMap",
+    "Monomials",
     "Nystroem",
     "RandomFourier",
     "RandomMaclaurin",
@@ -39,6 +41,7 @@ MAPS: dict[str, type[FeatureMap]] = {
     "krp": KRP,
     "complex-krp": ComplexKRP,
     "random-projection": RandomProjection,
+    "monomials": Monomials,
     "explicit-rp": ExplicitRP,
     "prp": PRP,
     "random-maclaurin": RandomMaclaurin,

@@ -52,12 +52,14 @@ def warn_of_columns(
     )
 
 
-def warn_of_features(count: int, monomials: int, columns: int) -> None:
+def warn_of_features(count: int, monomials: int, columns: int, degree: int, coef0: float) -> None:
     """Warn of more features than there are products of columns to tell apart."""
     if count > monomials:
+        constant = "" if coef0 == 1 else f", coef0={coef0:g}"
         _warn(
             f"{count:,} features of {counted(columns, 'column')}: the kernel has only "
             f"{counted(monomials, 'monomial')}, and more features than that add nothing; "
+            f"Monomials(degree={degree}{constant}) computes it exactly, and "
             f"n_components={monomials} will do"
         )
 

@@ -54,9 +54,16 @@ class Transformer(Parameters, Fitted):
         """The stages after Prepare; most maps read no more of the inputs than their number."""
         raise NotImplementedError
 
-    def names(self, count: int) -> list[str]:
-        """The names of so many features."""
-        return [f"{self.prefix}_{i}" for i in range(count)]
+    def names(self, columns: Sequence[str]) -> list[str]:
+        """The names of its features, of inputs of these names."""
+        return [f"{self.prefix}_{i}" for i in range(self.n_components)]
+
+    def legend_of(self, program: Program) -> dict[str, dict[str, int]]:
+        """Of a map whose features are named by what they multiply: what the numbered ones do.
+
+        Each one's columns and their powers, as ``program`` has them.
+        """
+        return {}
 
     # --- for scikit-learn ---------------------------------------------------------------------
 
@@ -123,7 +130,7 @@ class Transformer(Parameters, Fitted):
                 f"this {type(self).__name__} leaves the range of numbers ({bad}): use parameters "
                 "nearer to 1, or scale the columns"
             ) from bad
-        self.program_ = Program((prepare, *stages), tuple(drawn.names(stages[-1].n_outputs)))
+        self.program_ = Program((prepare, *stages), tuple(drawn.names(columns)))
         self.parameters_ = copied(self).get_params(deep=False)
         self.seed_ = seed
         self.left_out_ = left_out
@@ -138,8 +145,9 @@ class Transformer(Parameters, Fitted):
         degree = self.polynomial_degree
         if degree is not None:
             # A constant term adds the products of fewer columns.
-            others = n_columns - (not getattr(self, "coef0", 0.0))
-            warn_of_features(self.n_components, math.comb(others + degree, degree), n_columns)
+            coef0 = getattr(self, "coef0", 0.0)
+            monomials = math.comb(n_columns - (not coef0) + degree, degree)
+            warn_of_features(self.n_components, monomials, n_columns, degree, coef0)
 
     def look(self, source: Source, columns: Sequence[str]) -> Statistics | None:
         """What the columns hold, if a parameter asks for it and there are rows."""
@@ -188,7 +196,7 @@ class Transformer(Parameters, Fitted):
 
     @property
     def polynomial_degree(self) -> int | None:
-        """The degree of its kernel, if that is a polynomial."""
+        """The degree of the polynomial kernel that its features estimate, where they do."""
         return None
 
     def all_taken(self) -> dict[str, Taken]:

@@ -16,7 +16,7 @@ from sqlkrp.maps.feature_map import FeatureMap, require_map
 from sqlkrp.maps.parameters import Parameter, with_parameters
 from sqlkrp.maps.shared import RANDOM_STATE
 from sqlkrp.maps.source import Inputs
-from sqlkrp.stages import Linear, Stage, beside
+from sqlkrp.stages import Linear, Program, Stage, beside
 
 __all__ = ["Chain", "Ensemble", "chain"]
 
@@ -74,13 +74,17 @@ class Ensemble(FeatureMap):
     def constant(self) -> float | None:
         return self.map.constant()
 
-    def names(self, count: int) -> list[str]:
-        each = count // self.n_members
-        return [
-            name.replace(self.prefix, f"{self.prefix}_{member}", 1)
-            for member in range(self.n_members)
-            for name in self.map.names(each)
+    def names(self, columns: Sequence[str]) -> list[str]:
+        own = f"{self.prefix}_"
+        # What is not numbered after the prefix may have a name as long as names can be.
+        ends = [
+            name.removeprefix(own) if name.startswith(own) else str(place)
+            for place, name in enumerate(self.map.names(columns))
         ]
+        return [f"{own}{member}_{end}" for member in range(self.n_members) for end in ends]
+
+    def legend_of(self, program: Program) -> dict[str, dict[str, int]]:
+        return self.map.legend_of(program)
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         members = [self.map.draw(inputs, rng) for _ in range(self.n_members)]
@@ -156,8 +160,11 @@ class Chain(FeatureMap):
     def constant(self) -> float | None:
         return self.maps[0].constant()
 
-    def names(self, count: int) -> list[str]:
-        return self.maps[-1].names(count)
+    def names(self, columns: Sequence[str]) -> list[str]:
+        names = list(columns)
+        for one in self.maps:
+            names = one.names(names)
+        return names
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         stages = self.maps[0].draw(inputs, rng)

@@ -98,6 +98,10 @@ class FeatureMap(Transformer):
     def outputs(self) -> tuple[str, str]:
         return "features", f"{len(self.program.names):,}"
 
+    @property
+    def legend(self) -> dict[str, dict[str, int]]:
+        return self.legend_of(self.program)
+
     # --- files --------------------------------------------------------------------------------
 
     def content(self) -> Content:

@@ -78,6 +78,11 @@ class Fitted:
         """A map that would do better with these parameters, and why."""
         return None
 
+    @property
+    def legend(self) -> dict[str, dict[str, int]]:
+        """What numbered outputs stand for, where others are named by it: columns to powers."""
+        return {}
+
     def content(self) -> Content:
         """What its file holds."""
         raise NotImplementedError

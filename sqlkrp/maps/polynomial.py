@@ -42,8 +42,9 @@ class ExplicitRP(PolynomialMap):
     distance, like any random projection of the kernel's feature space. (Its variance is
     (N^g + c^2g + (s - 3) S^g) / k with N = |x|^2 |y|^2, c = <x, y> and S = sum_i x_i^2 y_i^2.)
 
-    Choose it for few columns, or to compare with; d^g is refused over 20,000. Otherwise
-    :class:`KRP` with a Hadamard pool is as good at a fraction of the work.
+    Choose it to compare with; d^g is refused over 20,000. Of few columns :class:`Monomials` has
+    the kernel without the projection's error; otherwise :class:`KRP` with a Hadamard pool is as
+    good as this map at a fraction of the work.
 
     Reference: D. Lopez-Sanchez and others (2018), the baseline "phi(x) + RP".
     """
