@@ -242,11 +242,20 @@ def _inspect(one: Parser) -> None:
 
 def _explain(one: Parser) -> None:
     add_model(one)
+    add_database(one, file=True)
+    one.group("input").add_argument(
+        "--sample",
+        type=int,
+        default=1000,
+        metavar="ROWS",
+        help="with a table: on how many rows, drawn at random (default: 1000)",
+    )
     output = one.group("output")
     output.add_argument(
-        "--top", type=int, default=20, metavar="N", help="how many terms (default: 20)"
+        "--top", type=int, default=20, metavar="N", help="how many terms or columns (default: 20)"
     )
     output.add_argument("--json", action="store_true", help="print JSON, not lines")
+    add_engine(one)
 
 
 @dataclass(frozen=True)
@@ -310,8 +319,9 @@ _TOLD = {
     ),
     "explain": _Told(
         _explain,
-        "MODEL [options]",
-        "list the strongest terms of a model that is a polynomial in its columns",
+        "MODEL [--db DB --table NAME | --file FILE] [options]",
+        "list the strongest terms of a model that is a polynomial in its columns; or with a table "
+        "how much each column matters to any model on its rows",
         "churn.model.json --top 20",
     ),
     "verify": _Told(

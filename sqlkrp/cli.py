@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -370,11 +371,14 @@ def _explain(given: argparse.Namespace) -> int:
     fitted = _load(given)
     if not isinstance(fitted, Model):
         raise ParameterError(f"{given.map!r} holds a map, which weighs nothing: give a model")
-    found = explain(fitted, given.top)
-    if given.json:
-        print(json.dumps(found.as_plain(), indent=1, ensure_ascii=False))
+    if given.db is None and given.file is None:
+        terms = explain(fitted, given.top)
+        plain, lines = terms.as_plain(), report.explanation_lines(terms)
     else:
-        print("\n".join(report.explanation_lines(found)))
+        with _open(given, given.file) as database:
+            found = database.importance(fitted, _table(given, given.file), sample=given.sample)
+        plain, lines = asdict(found), report.importance_lines(found, given.top)
+    print(json.dumps(plain, indent=1, ensure_ascii=False) if given.json else "\n".join(lines))
     return 0
 
 

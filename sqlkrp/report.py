@@ -13,6 +13,7 @@ from sqlkrp.errors import ColumnError, visible
 from sqlkrp.maps.advice import counted
 from sqlkrp.maps.fitted import Fitted
 from sqlkrp.models.explaining import Explanation
+from sqlkrp.models.importance import Importance
 from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.forms import FORMS
 from sqlkrp.sql.planning import Plan, Way
@@ -25,6 +26,7 @@ __all__ = [
     "columns_text",
     "explanation_lines",
     "facts",
+    "importance_lines",
     "left_out_text",
     "map_lines",
     "pool_text",
@@ -292,6 +294,24 @@ def _term_lines(found: Explanation, place: int, *, has_raw: bool) -> list[str]:
         raw = f"  {term.raw[place]:>+11.4g}" if has_raw and term.raw is not None else ""
         lines.append(f"{name:<{width}}  {value:>+11.4g}{raw}  {'█' * length}".rstrip())
     return lines
+
+
+def importance_lines(found: Importance, top: int) -> list[str]:
+    """How much columns matter to a model, with a bar for each."""
+    shown = list(found.columns.items())[:top]
+    width = max(len(visible(name)) for name, _ in shown)
+    largest = max(value for _, value in shown) or 1.0
+    lines = [
+        f"{visible(name):<{width}}  {value:>8.3g}  {'█' * round(_BAR * value / largest)}".rstrip()
+        for name, value in shown
+    ]
+    left = len(found.columns) - len(shown)
+    more = f" ({counted(left, 'more column')} less)" if left else ""
+    return [
+        *lines,
+        f"mean change of the {found.what} on {counted(found.rows, 'row')} where a column has the "
+        f"values of other rows, as a share of its standard deviation{more}",
+    ]
 
 
 def _wrong_text(result: Verification) -> str:

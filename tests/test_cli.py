@@ -1003,3 +1003,67 @@ def test_an_export_does_not_replace_the_database_it_reads(run_cli, warehouse, dr
     (tmp_path / "w.parquet").write_bytes((tmp_path / "w.duckdb").read_bytes())
     options = ("m.json", "--db", "w.parquet", "--table", "t", "--to", "w.parquet", "--force")
     assert "is read by this" in run_cli("export", *options, code=2).stderr
+
+
+# --- models ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def model_file(tmp_path, warehouse, drawn):
+    krp = sqlkrp.load(drawn)
+    coef = np.linspace(-1, 1, len(krp.program.names))
+    sqlkrp.model(map=krp, coef=coef, classes=["no", "yes"]).save(tmp_path / "model.json")
+    return tmp_path / "model.json"
+
+
+def test_score_writes_what_it_says(run_cli, warehouse, model_file, tmp_path):
+    at = ["score", model_file, "--db", warehouse, "--table", "t", "--keep", "id"]
+    told = run_cli(*at, "--into", "s").stdout
+    assert re.match(
+        r"created  s: [\d,]+ rows? of label, decision; wide form\nmodel    [0-9a-f]{12}\n", told
+    )
+    assert "exists already" in run_cli(*at, "--into", "s", code=2).stderr
+    run_cli(*at, "--into", "s", "--replace", "--outputs", "label", "--prefix", "said_")
+    with duckdb.connect(str(warehouse)) as connection:
+        assert connection.execute("FROM s LIMIT 0").fetchall() == []
+        assert [one[0] for one in connection.description] == ["id", "said_label"]
+    piped = run_cli(*at, "--to", "-", "--outputs", "decision", "--as", "features")
+    assert piped.stdout.splitlines()[0] == "id,decision"
+    assert "wrote" in piped.stderr
+    for wrong, message in (
+        ([], "give --into NAME or --to FILE"),
+        (["--into", "x", "--outputs", "probability"], "has decisions and no probabilities"),
+        (["--into", "x", "--threshold", "nan"], "--threshold nan is not allowed"),
+        (["--into", "x", "--as", "magic"], "invalid choice"),
+    ):
+        assert message in run_cli(*at, *wrong, code=2).stderr
+
+
+def test_a_model_is_printed_inspected_verified_and_explained(run_cli, warehouse, model_file):
+    text = run_cli("sql", model_file, "--table", "t", "--outputs", "label").stdout
+    assert text.startswith("-- sqlkrp model ")
+    assert "'yes'" in text
+    told = run_cli("inspect", model_file).stdout
+    assert re.search(r"^says +label, decision, computed as float64$", told, re.MULTILINE)
+    known = json.loads(run_cli("inspect", model_file, "--json").stdout)
+    assert known["parameters"]["classes"] == ["no", "yes"]
+    at = ["--db", warehouse, "--table", "t"]
+    assert "equal to the NumPy twin" in run_cli("verify", model_file, *at).stdout
+    lines = run_cli("explain", model_file, "--top", "3").stdout.splitlines()
+    assert len(lines) >= 5
+    assert lines[0].startswith("constant")
+    assert (
+        len(json.loads(run_cli("explain", model_file, "--top", "3", "--json").stdout)["terms"]) == 3
+    )
+    matter = run_cli("explain", model_file, *at, "--sample", "50").stdout
+    assert "mean change of the decision on" in matter
+
+
+def test_a_map_is_no_model_and_a_model_is_no_map(run_cli, warehouse, drawn, model_file, tmp_path):
+    at = ["--db", warehouse, "--table", "t"]
+    assert "not a model" in run_cli("score", drawn, *at, "--into", "s", code=2).stderr
+    assert "weighs nothing" in run_cli("explain", drawn, code=2).stderr
+    told = run_cli("featurize", "x.csv", "--use", model_file, "--to", tmp_path / "f.csv", code=2)
+    assert "x.csv" in told.stderr or "has no features of its own" in told.stderr
+    only = run_cli("sql", model_file, "--table", "t", "--components-only", "0", code=2)
+    assert "has no features of its own" in only.stderr

@@ -342,6 +342,48 @@ def test_terms_are_the_strongest_first_and_have_names():
         sqlkrp.model(map=one, coef=[3.0]).explain(top=0)
 
 
+def test_columns_matter_by_what_they_change(place):
+    """A model of a sum: what a column of other rows changes is a hand calculation."""
+    frame = dyadic(400, 3, seed=1).assign(id=np.arange(400))
+    weights = np.array([1.0, -0.25, 0.0])
+    one = Ridge().fit(frame[["c0", "c1", "c2"]], frame.c0)
+    one.coef_ = weights
+    model = sqlkrp.model(one)
+    place.store(frame)
+    found = place.database.importance(model, ("t",))
+    assert (found.rows, found.what) == (400, "prediction")
+    spread = (frame[["c0", "c1", "c2"]] @ weights).std(ddof=0)
+    # Of two rows of 81 values each, the mean difference is a third of their range.
+    expected = np.abs(weights) * (80 / 8) / 3 / spread
+    assert list(found.columns) == ["c0", "c1", "c2"]
+    assert np.allclose(list(found.columns.values()), expected, rtol=0.15)
+    assert found.columns["c2"] == 0
+    assert place.database.importance(model, ("t",), sample=50).rows == 50
+
+
+def test_any_model_may_be_asked_which_columns_matter(connection):
+    X = table()[["c0", "c1"]]
+    fourier = sqlkrp.RandomFourier(60, random_state=0).fit(X)
+    y = labels("a", "b", "c")
+    model = sqlkrp.model(LogisticRegression().fit(fourier.transform(X), y), fourier)
+    store(connection, table())
+    db = sqlkrp.connect(connection)
+    found = db.importance(model, "t")
+    values = model.decision_function(X)
+    for name in X:
+        # The table's rows stand in their order, and all of them are the sample.
+        changed = model.decision_function(X.assign(**{name: np.roll(X[name], ROWS // 2)}))
+        expected = (np.abs(changed - values).mean(axis=0) / values.std(axis=0)).mean()
+        assert found.columns[name] == pytest.approx(expected, rel=1e-9)
+    with pytest.raises(ParameterError, match="sample=1"):
+        db.importance(model, "t", sample=1)
+    connection.execute("CREATE TABLE one AS FROM t LIMIT 1")
+    with pytest.raises(ColumnError, match="two rows and more"):
+        db.importance(model, "one")
+    left = connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()
+    assert sorted(left) == [("one",), ("t",)]
+
+
 # --- what is asked of a model ---------------------------------------------------------------------
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from sqlkrp.display import Shown
 from sqlkrp.engines.checks import check_columns, check_values
 from sqlkrp.engines.inputs import Input, look_at
-from sqlkrp.engines.samples import computed_of_sample
+from sqlkrp.engines.samples import computed_of_sample, sample_of
 from sqlkrp.engines.session import Session, TableOrFile, Target
 from sqlkrp.engines.sources import TableSource, read_input
 from sqlkrp.engines.targets import (
@@ -253,6 +253,27 @@ class Database(Shown):
         if view:
             raise ParameterError("a view is no file: give into=NAME, or leave out view")
         return self.export(fitted, source, path, replace=replace, **chosen)
+
+    def importance(
+        self, model: Any, table: TableOrFile | TableSource, *, sample: int = 1000
+    ) -> Any:
+        """How much each column matters to a model, on a sample of rows; it needs no labels.
+
+        The values of a column are put to other rows; the mean change of the decision (or
+        prediction) is told as a share of its standard deviation.
+        """
+        from sqlkrp.models.importance import decided, importance
+        from sqlkrp.models.scoring import scoring
+
+        Whole(2).require("sample", sample)
+        fitted = decided(scoring(model, table, None, None, None)[0])
+        self._require("temporary_tables", "explain(), if it is a polynomial")
+        with self._session.transaction(keep=False):
+            query, data = self._query(fitted, table, Options(), run_now=True)
+            rows = check_values(self._session, query.program, data)
+            columns = fitted.program.prepare.reads
+            drawn = sample_of(self._session, query.relation, columns, sample, rows)
+            return importance(self._session, query, fitted, drawn)
 
     @with_options()
     def relation(

@@ -16,7 +16,7 @@ from sqlkrp.sql.names import quote, soft_cast
 from sqlkrp.sql.statement import Query, Statement, draft, write
 from sqlkrp.stages import Array
 
-__all__ = ["computed_of_sample", "doubles"]
+__all__ = ["computed_of_sample", "doubles", "sample_of"]
 
 _DRAWING, _COMPUTING, _READING = (
     "drawing a sample of rows", "the features of the sample", "reading the sample",
@@ -50,7 +50,7 @@ def _in_one_row(
     assert dialect.array is not None
     inputs = dialect.array.format(items=", ".join(doubles(query, dialect)))
     listed = ", ".join(quote(name, dialect) for name in columns)
-    drawn = _sample(session, query.relation, columns, count, rows)
+    drawn = sample_of(session, query.relation, columns, count, rows)
     sample = f"SELECT {listed}, {inputs} AS {quote(beside, dialect)} FROM (\n{drawn}\n) AS drawn"
     name, _ = _names(query)
     small = replace(query, relation=quote(name, dialect))
@@ -153,12 +153,12 @@ def _draw(
     count: int,
     rows: int | None,
 ) -> None:
-    sample = _sample(session, relation, columns, count, rows)
+    sample = sample_of(session, relation, columns, count, rows)
     session.create_temporary(name, sample, _DRAWING)
     session.restore_names(("temp", name), columns, view=False)
 
 
-def _sample(
+def sample_of(
     session: Session, relation: str, columns: Sequence[str], count: int, rows: int | None
 ) -> str:
     """The SELECT of so many rows, or of all if there are no more."""

@@ -112,7 +112,7 @@ def explain(model: Model, top: int | None = 20) -> Explanation:
     if degree is None or not few_monomials(len(prepare.columns), degree):
         raise ParameterError(
             f"{model.title} is no polynomial of few enough terms in its columns: see which columns "
-            "matter to it on rows (db.importance, sqlkrp explain --db DB --table NAME)"
+            "matter to it on rows (db.importance; sqlkrp explain MODEL --db DB --table NAME)"
         )
     prepared = polynomials_of(stages, prepared_columns(prepare))
     raw = None if prepare.unit_length else polynomials_of(stages, _raw_columns(prepare))
