@@ -34,6 +34,7 @@ from sqlkrp.argument_groups import (
     path_to_write,
 )
 from sqlkrp.maps import MAPS
+from sqlkrp.models.sketches import HOLDS
 from sqlkrp.options import MAP_OPTIONS
 from sqlkrp.version import __version__
 
@@ -186,6 +187,14 @@ def _score(one: Parser) -> None:
         "--features",
         metavar="NAME",
         help="in place of --table: the table of DB that holds the features of the model's map",
+    )
+    one.group("input").add_argument(
+        "--holds",
+        choices=HOLDS,
+        metavar="WHAT",
+        default="features",
+        help="of --features, for rank-one projections: features, bits (their signs, packed), or "
+        "sketches (full ones, for a model of signs) (default: features)",
     )
     add_long(one)
     output = one.group("output")

@@ -349,6 +349,7 @@ def _score(given: argparse.Namespace) -> int:
             fitted,
             table,
             features=given.features,
+            holds=given.holds,
             into=given.into,
             path=given.path,
             outputs=given.outputs,

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import math
 import warnings
 from itertools import product
 
@@ -48,6 +49,7 @@ from support import FORMS, dyadic, forms_of, store
 import sqlkrp
 from sqlkrp.errors import ColumnError, MapFileError, ParameterError, TargetExistsError
 from sqlkrp.maps.parameters import copied
+from sqlkrp.models import scoring
 from sqlkrp.models.estimators import ESTIMATORS
 from sqlkrp.sql.dialects import DIALECTS
 from sqlkrp.stages import Linear, Program, SumOfProducts, apply
@@ -630,6 +632,55 @@ def test_members_of_an_ensemble_vote(connection):
             assert [one for (one,) in found] == expected
     with pytest.raises(ParameterError, match="give as many as it has members"):
         sqlkrp.model(members[:5], one)
+
+
+@pytest.mark.parametrize("trained_on", ["numbers", "signs"])
+def test_models_score_sketches_of_the_other_kind(engine, trained_on):
+    """Row by row against NumPy: pi / (2 sqrt m) <w, sketch>, where the kinds differ."""
+    m, X = 70, table()
+    full = sqlkrp.RankOneProjection(m, random_state=0).fit(X, exclude=["id"])
+    signs = sqlkrp.RankOneProjection(m, binary=True, random_state=0).fit(X, exclude=["id"])
+    one = full if trained_on == "numbers" else signs
+    model = sqlkrp.model(RidgeClassifier().fit(one.transform(X), labels("b", "C")), one)
+    weights = model.whole_.stages[model.after].matrix()[0]
+    intercept = model.whole_.stages[model.after].constant[0]
+    engine.store(X)
+    kept = {
+        "bits": signs.statement("t", keep=["id"], output="bits", dialect=engine.name),
+        "sketches": full.statement("t", keep=["id"], output="columns", dialect=engine.name),
+    }
+    factor = {"bits": trained_on == "numbers", "sketches": trained_on == "signs"}
+    values = {"bits": signs.transform(X), "sketches": full.transform(X)}
+    for holds in ("bits", "sketches") if trained_on == "signs" else ("bits",):
+        engine.keep(kept[holds], "kept_sketches")
+        try:
+            asked, _ = scoring(
+                model.saying(["decision", "label"]), None, "f", None, None, holds=holds
+            )
+            statement = asked.statement(("kept_sketches",), keep=["id"], dialect=engine.name)
+            rows = sorted(engine.run(statement), key=lambda row: int(row[0]))
+        finally:
+            engine.drop("kept_sketches")
+        scale = math.pi / (2 * math.sqrt(m)) if factor[holds] else 1.0
+        expected = scale * values[holds] @ weights + intercept
+        assert np.allclose([float(row[1]) for row in rows], expected, rtol=1e-9, atol=1e-9)
+        assert [row[2] for row in rows] == np.where(expected > 0, "b", "C").tolist()
+
+
+def test_other_sketches_are_of_rank_one_projections(connection):
+    _, model = trained("logistic/text")
+    full = sqlkrp.RankOneProjection(8, random_state=0).fit(table(), exclude=["id"])
+    other = sqlkrp.model(map=full, coef=np.ones(8))
+    db = sqlkrp.connect(connection)
+    for one, holds, message in (
+        (model, "bits", "train the model on its features"),
+        (other, "sketches", "is for a model of signs"),
+        (other, "words", "holds='words' is not allowed"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            db.score(one, features="f", into="s", holds=holds)
+    with pytest.raises(ParameterError, match="belongs to a table of features"):
+        db.score(other, "t", into="s", holds="bits")
 
 
 def test_features_are_matched_by_their_names():

@@ -224,6 +224,7 @@ class Database(Shown):
         *,
         options: Options,
         features: TableOrFile | TableSource | None = None,
+        holds: str = "features",
         into: TableName | None = None,
         path: str | Path | None = None,
         outputs: Iterable[str] | None = None,
@@ -235,16 +236,18 @@ class Database(Shown):
     ) -> Run:
         """Score rows with a model: a table or view of what it says of each, or a file.
 
-        Give the ``table`` that has the model's columns, or a table of its map's ``features``; and a
-        name to go ``into``, or the ``path`` of a file (as :meth:`create` and :meth:`export` have
-        them). ``outputs`` and ``threshold`` are as :func:`sqlkrp.model` has them. ``as_`` chooses
-        how a score is computed: by the map's ``features``, as the ``polynomial`` in the columns
-        that it is with many maps, or ``auto``: what has fewer operations. What the names of the
-        new columns begin with is the ``prefix``, for where a kept column is called ``label``.
+        Give the ``table`` that has the model's columns, or a table of its map's ``features``
+        (which, of rank-one projections, ``holds`` features, their signs as bits, or the sketches
+        whose signs were trained on); and a name to go ``into``, or the ``path`` of a file (as
+        :meth:`create` and :meth:`export` have them). ``outputs`` and ``threshold`` are as
+        :func:`sqlkrp.model` has them. ``as_`` chooses how a score is computed: by the map's
+        ``features``, as the ``polynomial`` in the columns that it is with many maps, or ``auto``:
+        what has fewer operations. What the names of the new columns begin with is the ``prefix``,
+        for where a kept column is called ``label``.
         """
         from sqlkrp.models import scoring
 
-        fitted, source = scoring(model, table, features, outputs, threshold, as_, prefix)
+        fitted, source = scoring(model, table, features, outputs, threshold, as_, prefix, holds)
         chosen = {name: getattr(options, name) for name in ("form", "plan", "keep", "long", "rows")}
         if (into is None) == (path is None):
             raise ParameterError("scores go into a table or to a file: give into=NAME or path=FILE")

@@ -243,7 +243,15 @@ class Model(Fitted):
             nulls="propagate" if propagates else "error",
             dtype=truth.prepare.dtype,
         )
-        whole = Program((first, *truth.stages[self.after :]), truth.names)
+        return self.behind(first)
+
+    def behind(self: SomeModel, first: Prepare, factor: float = 1.0) -> SomeModel:
+        """The same model over stored values, which a first stage reads; each times a factor."""
+        truth = self._truth
+        decisions = truth.stages[self.after]
+        assert isinstance(decisions, Linear)
+        weights = replace(decisions, value=decisions.value * factor)
+        whole = Program((first, weights, *truth.stages[self.after + 1 :]), truth.names)
         program = _saying(whole, self.says).only(every_column=True)
         program = replace(program, names=self.twin.names)
         other = self._with_program(program)

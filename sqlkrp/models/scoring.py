@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlkrp.errors import ParameterError
 from sqlkrp.models.model import Model
+from sqlkrp.models.sketches import of_stored
 
 __all__ = ["scoring"]
 
@@ -19,6 +20,7 @@ def scoring(
     threshold: float | None,
     as_: str = "auto",
     prefix: str = "",
+    holds: str = "features",
 ) -> tuple[Model, Any]:
     """The model as it is asked, and the rows that it reads."""
     if not isinstance(model, Model):
@@ -33,4 +35,6 @@ def scoring(
     if outputs is not None:
         model = model.saying(outputs)
     model = model.written_as(as_).prefixed(prefix)
-    return (model, table) if features is None else (model.of_features(), features)
+    if features is None and holds != "features":
+        raise ParameterError("holds belongs to a table of features: name it (features=...)")
+    return (model, table) if features is None else (of_stored(model, holds), features)

@@ -22,7 +22,9 @@ def encoded_relation(relation: str, prepare: Prepare, dialect: Dialect) -> str:
 def _test(one: Category, dialect: Dialect) -> str:
     value = quote(one.column, dialect)
     tests = [f"{value} IS NULL"] if one.missing else []
-    if isinstance(one.value, str):
+    if one.bit is not None:
+        tests.append(f"{dialect.bit.format(value=value, place=one.bit)} = 1")
+    elif isinstance(one.value, str):
         tests.append(dialect.same_text.format(value=value, text=label(one.value, dialect)))
     elif one.value is not None:
         tests.append(f"{value} = {label(one.value, dialect)}")

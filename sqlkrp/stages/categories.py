@@ -1,4 +1,4 @@
-"""Inputs that are 1 where a column holds one of its categories, and 0 elsewhere."""
+"""Inputs that are 1 where a column holds one of its categories, or has a bit, and 0 elsewhere."""
 
 from __future__ import annotations
 
@@ -23,10 +23,14 @@ class Category(NamedTuple):
     """What the column holds where the input is 1; None: nothing but a missing value."""
     missing: bool = False
     """Whether it is 1 where the column's value is missing."""
+    bit: int | None = None
+    """In place of a value: the number of the bit that the column's whole number has, from 0."""
 
     @property
     def told(self) -> str:
         """What it is for people, as no name in SQL may be: of any length, and in any letters."""
+        if self.bit is not None:
+            return f"{self.column}, bit {self.bit}"
         return f"{self.column}={'missing' if self.value is None else self.value}"
 
 
@@ -37,7 +41,9 @@ def require_categories(categories: Sequence[Category], inputs: Sequence[str]) ->
         require(texts and one.name in inputs, "a category is no input")
         plain = one.value is None or isinstance(one.value, (str, bool, int, float))
         require(plain and isinstance(one.missing, bool), "a category is no plain value")
-        require(one.value is not None or one.missing, "a category of nothing")
+        is_bit = type(one.bit) is int and 0 <= one.bit < 64 and one.value is None
+        require(one.bit is None or is_bit, "a category is no bit")
+        require(one.value is not None or one.missing or is_bit, "a category of nothing")
     names = [one.name for one in categories]
     require(len(set(names)) == len(names), "a category is there twice")
     looked_at = {one.column for one in categories}
@@ -48,8 +54,7 @@ def encoded(category: Category, column: Any) -> Array:
     """The input of a category, from the values of its column: the NumPy twin."""
     values = np.asarray(column, dtype=object)
     holds = [
-        category.missing if _is_missing(value) else _is_same(value, category.value)
-        for value in values
+        category.missing if _is_missing(value) else _is_held(value, category) for value in values
     ]
     return np.array(holds, dtype="f8")
 
@@ -60,9 +65,9 @@ def _is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and value != value)
 
 
-def _is_same(value: Any, category: str | bool | int | float | None) -> bool:
-    if category is None:
-        return False
-    if isinstance(category, str):
-        return isinstance(value, str) and value == category
-    return not isinstance(value, str) and bool(value == category)
+def _is_held(value: Any, category: Category) -> bool:
+    if category.bit is not None:
+        return bool((int(value) >> category.bit) & 1)
+    if isinstance(value, str) or isinstance(category.value, str):
+        return isinstance(value, str) and value == category.value
+    return bool(value == category.value)

@@ -1,0 +1,76 @@
+"""Models over stored sketches: full ones, their signs, and signs as bits, each by each.
+
+Of rank-one projections B(x), a model w of full sketches f(x) = B(x) / (2 sqrt(m)) scores a row of
+which only the signs are kept, as E <f(x), sign B(y)> is <x, y>^2 / |y|^2 times 2 sqrt(m) / pi: and
+a model of signs scores full sketches (Delogne and Jacques: asymmetric classification).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from sqlkrp.errors import ParameterError
+from sqlkrp.maps import RankOneProjection
+from sqlkrp.models.model import Model
+from sqlkrp.sql.packing import bit_names
+from sqlkrp.stages import Category, Prepare
+
+__all__ = ["HOLDS", "of_stored"]
+
+#: What a table of features may hold.
+HOLDS = ("features", "bits", "sketches")
+_BITS = 64
+
+
+def of_stored(model: Model, holds: str = "features") -> Model:
+    """A model over a table of what its map gives (``features``), or of another kind of sketch.
+
+    ``bits`` are signs as ``output="bits"`` packs them; ``sketches`` are the full numbers of the map
+    whose signs were trained on.
+    """
+    if holds not in HOLDS:
+        raise ParameterError(f"holds={holds!r} is not allowed: use one of {', '.join(HOLDS)}")
+    if holds == "features":
+        return model.of_features()
+    are_signs = _are_signs(model)
+    if holds == "sketches" and not are_signs:
+        raise ParameterError("holds='sketches' is for a model of signs: leave it out")
+    first = _bits(model) if holds == "bits" else _numbers(model)
+    is_other = are_signs == (holds == "sketches")
+    return model.behind(first, math.pi / (2 * math.sqrt(len(model.names))) if is_other else 1.0)
+
+
+def _are_signs(model: Model) -> bool:
+    """Whether a model weighs signs of rank-one projections; an error if it weighs no such."""
+    if not isinstance(model.features, RankOneProjection):
+        raise ParameterError(
+            "bits and full sketches are of RankOneProjection: train the model on its features"
+        )
+    return model.features.binary
+
+
+def _bits(model: Model) -> Prepare:
+    """The signs that are bits, from 0 and 1."""
+    count = len(model.names)
+    columns = bit_names(RankOneProjection.prefix, count)
+    bits = tuple(
+        Category(f"sign_{i}", columns[i // _BITS], None, False, i % _BITS) for i in range(count)
+    )
+    first = _numbers(model)
+    return replace(
+        first,
+        columns=tuple(one.name for one in bits),
+        shift=np.full(count, 0.5),
+        scale=np.full(count, 2.0),
+        categories=bits,
+    )
+
+
+def _numbers(model: Model) -> Prepare:
+    """The columns of a table of numbers as they are."""
+    count = len(model.names)
+    dtype = model.whole_.prepare.dtype
+    return Prepare(model.names, np.zeros(count), np.zeros(count), np.ones(count), dtype=dtype)
