@@ -636,7 +636,7 @@ def test_members_of_an_ensemble_vote(connection):
 
 @pytest.mark.parametrize("trained_on", ["numbers", "signs"])
 def test_models_score_sketches_of_the_other_kind(engine, trained_on):
-    """Row by row against NumPy: pi / (2 sqrt m) <w, sketch>, where the kinds differ."""
+    """Row by row against NumPy: pi / 2 <w, sketch>, by sqrt m, where the kinds differ."""
     m, X = 70, table()
     full = sqlkrp.RankOneProjection(m, random_state=0).fit(X, exclude=["id"])
     signs = sqlkrp.RankOneProjection(m, binary=True, random_state=0).fit(X, exclude=["id"])
@@ -661,7 +661,8 @@ def test_models_score_sketches_of_the_other_kind(engine, trained_on):
             rows = sorted(engine.run(statement), key=lambda row: int(row[0]))
         finally:
             engine.drop("kept_sketches")
-        scale = math.pi / (2 * math.sqrt(m)) if factor[holds] else 1.0
+        power = 0.5 if trained_on == "signs" else -0.5
+        scale = math.pi / 2 * m**power if factor[holds] else 1.0
         expected = scale * values[holds] @ weights + intercept
         assert np.allclose([float(row[1]) for row in rows], expected, rtol=1e-9, atol=1e-9)
         assert [row[2] for row in rows] == np.where(expected > 0, "b", "C").tolist()

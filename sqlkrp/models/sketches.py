@@ -1,8 +1,10 @@
 """Models over stored sketches: full ones, their signs, and signs as bits, each by each.
 
 Of rank-one projections B(x), a model w of full sketches f(x) = B(x) / (2 sqrt(m)) scores a row of
-which only the signs are kept, as E <f(x), sign B(y)> is <x, y>^2 / |y|^2 times 2 sqrt(m) / pi: and
-a model of signs scores full sketches (Delogne and Jacques: asymmetric classification).
+which only the signs are kept, and a model of signs scores full sketches (Delogne and Jacques:
+asymmetric classification): E <f(x), sign B(y)> = (2 sqrt(m) / pi) <x, y>^2 / |y|^2. For rows of
+length one, pi / (2 sqrt(m)) times signs stand for a full sketch, whose inner products are the
+kernel; and sqrt(m) pi / 2 times a full sketch for signs, of which a row has m with itself.
 """
 
 from __future__ import annotations
@@ -39,8 +41,10 @@ def of_stored(model: Model, holds: str = "features") -> Model:
     if holds == "sketches" and not are_signs:
         raise ParameterError("holds='sketches' is for a model of signs: leave it out")
     first = _bits(model) if holds == "bits" else _numbers(model)
-    is_other = are_signs == (holds == "sketches")
-    return model.behind(first, math.pi / (2 * math.sqrt(len(model.names))) if is_other else 1.0)
+    if are_signs == (holds == "bits"):
+        return model.behind(first)
+    root = math.sqrt(len(model.names))
+    return model.behind(first, math.pi / 2 * (root if are_signs else 1 / root))
 
 
 def _are_signs(model: Model) -> bool:
