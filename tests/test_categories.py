@@ -203,3 +203,42 @@ def test_categories_in_numpy_are_to_the_letter():
 def test_categories_that_are_not_consistent_are_our_fault(categories):
     with pytest.raises(InconsistentMapError):
         Prepare(("a",), np.zeros(1), np.zeros(1), np.ones(1), categories=categories)
+
+
+def test_weights_of_a_column_transformer_are_in_the_model():
+    frame = people(missing=False)
+    columns = ColumnTransformer(
+        [("a", StandardScaler(), ["age", "paid"]),
+         ("b", OneHotEncoder(sparse_output=False), ["city"])],
+        transformer_weights={"a": 3.0, "b": 0.5},
+    )  # fmt: skip
+    for steps in ([], [sqlkrp.KRP(2, 9, random_state=0)]):
+        trained = make_pipeline(columns, *steps, Ridge()).fit(frame, frame.rooms)
+        assert np.allclose(sqlkrp.model(trained).predict(frame), trained.predict(frame))
+
+
+def test_texts_are_not_compared_with_numbers(connection):
+    frame = people(missing=False).assign(zip=np.array(["01", "1", "9"])[np.arange(ROWS) % 3])
+    encoder = ColumnTransformer([("zip", OneHotEncoder(sparse_output=False), ["zip"])])
+    model = sqlkrp.model(make_pipeline(encoder, Ridge()).fit(frame, frame.paid))
+    numbers = frame.assign(zip=frame.zip.astype(int))
+    store(connection, numbers)
+    with pytest.raises(ColumnError, match="categories that are texts: cast it in a view"):
+        sqlkrp.connect(connection).score(model, "t", into="s")
+    with pytest.raises(ColumnError, match="categories that are texts"):
+        model.predict(numbers)
+    other = ColumnTransformer([("r", OneHotEncoder(sparse_output=False), ["rooms"])])
+    model = sqlkrp.model(make_pipeline(other, Ridge()).fit(frame, frame.paid))
+    store(connection, frame.assign(rooms="1"), "words")
+    with pytest.raises(ColumnError, match="categories that are numbers"):
+        sqlkrp.connect(connection).score(model, "words", into="s")
+
+
+def test_categories_that_a_table_cannot_have_are_refused():
+    frame = people(missing=False)
+    frame["two"] = pd.Series([["a", None, np.nan][i % 3] for i in range(ROWS)], dtype=object)
+    frame["day"] = pd.Timestamp("2026-01-01")
+    for column, message in (("two", "cannot tell apart"), ("day", "encode it as text")):
+        encoder = ColumnTransformer([("c", OneHotEncoder(sparse_output=False), [column])])
+        with pytest.raises(ParameterError, match=message):
+            sqlkrp.model(make_pipeline(encoder, Ridge()).fit(frame, frame.paid))

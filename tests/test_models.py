@@ -1,6 +1,7 @@
 """Models: what scikit-learn trained, as SQL; held against its own predictions."""
 
 import functools
+import hashlib
 import json
 import math
 import warnings
@@ -226,10 +227,11 @@ def test_models_say_in_every_engine_what_they_say_in_python(engine, name):
 
 def test_every_estimator_that_is_read_is_tested():
     tested = {type(trained(name)[0]).__name__ for name in EVERY}
+    # Each has the attributes and the meaning of one that is.
     siblings = {
-        "RandomizedSearchCV", "LarsCV", "LassoLars", "LassoLarsCV", "LassoLarsIC", "ARDRegression",
-        "OrthogonalMatchingPursuit", "QuantileRegressor", "TheilSenRegressor", "MultiTaskLasso",
-        "MultiTaskElasticNet",
+        "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV", "LarsCV",
+        "LassoLars", "LassoLarsCV", "LassoLarsIC", "ARDRegression", "OrthogonalMatchingPursuit",
+        "QuantileRegressor", "TheilSenRegressor", "MultiTaskLasso", "MultiTaskElasticNet",
     }  # fmt: skip
     assert set(ESTIMATORS) <= tested | siblings
 
@@ -372,18 +374,26 @@ def test_any_model_may_be_asked_which_columns_matter(connection):
     db = sqlkrp.connect(connection)
     found = db.importance(model, "t")
     values = model.decision_function(X)
+    rng = np.random.default_rng(1)
     for name in X:
-        # The table's rows stand in their order, and all of them are the sample.
-        changed = model.decision_function(X.assign(**{name: np.roll(X[name], ROWS // 2)}))
-        expected = (np.abs(changed - values).mean(axis=0) / values.std(axis=0)).mean()
-        assert found.columns[name] == pytest.approx(expected, rel=1e-9)
+        changes = []
+        for _ in range(40):
+            changed = model.decision_function(X.assign(**{name: rng.permutation(X[name])}))
+            changes.append((np.abs(changed - values).mean(axis=0) / values.std(axis=0)).mean())
+        # One exchange of all rows is as far from the mean of many as each of these is.
+        assert abs(found.columns[name] - np.mean(changes)) < 4 * np.std(changes)
+    periodic = pd.DataFrame({"a": np.arange(ROWS) % 2 * 1.0, "b": rng.normal(size=ROWS)})
+    store(connection, periodic, "periodic")
+    halves = sqlkrp.model(Ridge(1e-6).fit(periodic, periodic.a))
+    # Of two values half and half, an exchange changes every other row by two deviations.
+    assert db.importance(halves, "periodic").columns["a"] == pytest.approx(1, abs=0.4)
     with pytest.raises(ParameterError, match="sample=1"):
         db.importance(model, "t", sample=1)
     connection.execute("CREATE TABLE one AS FROM t LIMIT 1")
     with pytest.raises(ColumnError, match="two rows and more"):
         db.importance(model, "one")
     left = connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()
-    assert sorted(left) == [("one",), ("t",)]
+    assert sorted(left) == [("one",), ("periodic",), ("t",)]
 
 
 # --- what is asked of a model ---------------------------------------------------------------------
@@ -773,3 +783,114 @@ def test_every_dialect_has_scores(name):
     for kind in ("logistic/truth", "logistic/three", "poisson", "votes/three"):
         text = everything(trained(kind)[1]).to_sql("t", dialect=name)
         assert text.startswith("-- ")
+
+
+# --- what a user found ----------------------------------------------------------------------------
+
+
+def test_columns_called_as_an_array_s_places_are():
+    X = table()[["c0", "c1"]].set_axis(["x1", "x0"], axis=1)
+    y = labels("a", "b")
+    with pytest.raises(ColumnError, match="cannot be told from an array's places"):
+        sqlkrp.model(
+            make_pipeline(preprocessing.StandardScaler(), sqlkrp.KRP(2, 6), LogisticRegression())
+            .fit(X, y)
+        )  # fmt: skip
+    direct = make_pipeline(sqlkrp.KRP(2, 6, random_state=0), LogisticRegression()).fit(X, y)
+    assert sqlkrp.model(direct).predict(X).tolist() == direct.predict(X).tolist()
+    one = sqlkrp.KRP(2, 6, random_state=0).fit(X.to_numpy())
+    estimator = Ridge().fit(one.transform(X.to_numpy()), numbers())
+    model = sqlkrp.model(estimator, one, columns=["x1", "x0"])
+    assert np.allclose(model.predict(X), estimator.predict(one.transform(X.to_numpy())))
+
+
+def test_columns_that_were_seen_are_not_named_again():
+    X = table()[["c0", "c1"]]
+    trained_on = make_pipeline(preprocessing.StandardScaler(), Ridge()).fit(X, numbers())
+    with pytest.raises(ParameterError, match="saw columns of the names c0, c1"):
+        sqlkrp.model(trained_on, columns=["c1", "c0"])
+    with pytest.raises(ParameterError, match="columns have an order"):
+        sqlkrp.model(trained_on, columns={"c0", "c1"})
+    one = sqlkrp.KRP(2, 2, random_state=0).fit(X)
+    with pytest.raises(ColumnError, match="trained on 'c0', which the map does not give"):
+        sqlkrp.model(Ridge().fit(X, numbers()), one)
+
+
+def test_labels_of_several_kinds_a_row_are_refused():
+    y = np.array([[1, 0, 1], [0, 1, 1], [1, 1, 0]] * 20)
+    with pytest.raises(ParameterError, match="several labels a row"):
+        sqlkrp.model(RidgeClassifier().fit(features(), y), krp())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"coef": "abc"}, "is no table of numbers"),
+        ({"coef": [[1.0] * 8, [1.0]]}, "is no table of numbers"),
+        ({"coef": [10**400] * 8}, "is no table of numbers"),
+        ({"coef": np.ones((3, 8)), "intercept": [1, 2]}, "give one each"),
+        ({"coef": np.ones(8), "intercept": "x"}, "is no table of numbers"),
+        ({"coef": np.ones(8), "classes": {"a", "b"}}, "give a list, in their order"),
+        ({"coef": np.ones(8), "classes": "ab"}, "give a list, in their order"),
+        ({"coef": np.ones(8), "classes": ["a", "a"]}, "are not different"),
+        ({"coef": np.ones(8), "classes": ["a", "\udc80"]}, "no text"),
+    ],
+)
+def test_numbers_that_are_none_are_said(arguments, message):
+    with pytest.raises(ParameterError, match=message):
+        sqlkrp.model(map=krp(), **arguments)
+
+
+def test_a_row_without_an_answer_has_none_in_python_too():
+    frame = table().copy()
+    frame.loc[3, "c1"] = np.nan
+    one = sqlkrp.KRP(2, 8, nulls="propagate", random_state=0).fit(frame, exclude=["id"])
+    for classes in (["a", "b"], ["a", "b", "c"]):
+        coef = np.ones(8) if len(classes) == 2 else np.arange(24.0).reshape(3, 8)
+        said = sqlkrp.model(map=one, coef=coef, classes=classes).predict(frame)
+        assert [place for place, label in enumerate(said) if label is None] == [3]
+
+
+def test_a_map_that_is_changed_later_changes_no_model():
+    one = sqlkrp.KRP(2, 8, random_state=0).fit(table(), exclude=["id"])
+    model = sqlkrp.model(map=one, coef=np.ones(8))
+    title = model.title
+    one.set_params(n_components=5, degree=4)
+    assert model.title == title
+
+
+def test_a_pipeline_in_a_pipeline_may_hold_the_map():
+    X, y = table().drop(columns="id"), numbers()
+    scaler, one = preprocessing.StandardScaler, sqlkrp.KRP(2, 6, random_state=0)
+    for trained_on in (
+        make_pipeline(scaler(), make_pipeline(one, Ridge())),
+        make_pipeline(make_pipeline(scaler(), one), scaler(), Ridge()),
+        make_pipeline(
+            scaler(),
+            TransformedTargetRegressor(
+                make_pipeline(one, Ridge()), func=np.log1p, inverse_func=np.expm1
+            ),
+        ),
+    ):
+        trained_on.fit(X, np.exp(y / np.abs(y).max()))
+        assert np.allclose(sqlkrp.model(trained_on).predict(X), trained_on.predict(X))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"after": 99}, {"after": "x"}, {"after": 0}, {"after": -1}, {"features": "x"},
+        {"says": ["foo"]}, {"says": []}, {"names": ["a"]}, {"estimator": 5},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_file_that_was_made_up_is_said_to_be_damaged(tmp_path, change):
+    trained("logistic/text")[1].save(tmp_path / "m.json")
+    document = json.loads((tmp_path / "m.json").read_text())
+    document["parameters"] |= change
+    del document["checksum"]
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    document["checksum"] = hashlib.sha256(canonical.encode()).hexdigest()
+    (tmp_path / "m.json").write_text(json.dumps(document))
+    with pytest.raises(MapFileError, match="is damaged"):
+        sqlkrp.load(tmp_path / "m.json")

@@ -29,7 +29,7 @@ def check_columns(prepare: Prepare, data: Input, keep: Sequence[str]) -> None:
         match_columns([*prepare.reads, *keep], data.types, where=data.name)
         looked_at = {one.column for one in prepare.categories}
         _require_numbers([name for name in prepare.reads if name not in looked_at], data)
-        _require_free_names(prepare, data)
+        _require_categories(prepare, data)
 
 
 def check_values(session: Session, program: Program, data: Input) -> int | None:
@@ -50,12 +50,19 @@ def check_values(session: Session, program: Program, data: Input) -> int | None:
     return rows
 
 
-def _require_free_names(prepare: Prepare, data: Input) -> None:
+def _require_categories(prepare: Prepare, data: Input) -> None:
     for one in prepare.categories:
         if one.name in data.types:
             raise ColumnError(
                 f"{data.name} has a column {one.name!r}, as the model calls the category "
                 f"{one.told!r}: rename it in a view"
+            )
+        is_number = data.kinds[one.column] in NUMERIC
+        if one.value is not None and isinstance(one.value, str) == is_number:
+            wanted = "texts" if is_number else "numbers"
+            raise ColumnError(
+                f"column {one.column!r} of {data.name} is of type {data.types[one.column]}, and "
+                f"the model was trained on categories that are {wanted}: cast it in a view"
             )
 
 

@@ -29,7 +29,7 @@ from sqlkrp.sql.options import OF_TEXT, Options, name_list, with_options
 from sqlkrp.sql.side_tables import Table, create_side_table, load_side_table
 from sqlkrp.sql.statement import Preflight, Query, Statement, preflight, write
 from sqlkrp.sql.tables import side_tables
-from sqlkrp.stages import Program, encoded
+from sqlkrp.stages import Category, Program, encoded
 from sqlkrp.version import __version__
 
 __all__ = ["Fitted", "require_fitted"]
@@ -115,7 +115,9 @@ class Fitted:
         if is_table(X):
             names = list(X.columns) if hasattr(X, "columns") else list(X)
             match_columns(prepare.reads, names)
-            made = {one.name: encoded(one, X[one.column]) for one in prepare.categories}
+            made = {
+                one.name: encoded(one, _texts(one, X[one.column])) for one in prepare.categories
+            }
             columns = [
                 made[name] if name in made else to_floats(name, X[name]) for name in prepare.columns
             ]
@@ -296,6 +298,17 @@ class Fitted:
                 head += "-- Generated, and never executed there by sqlkrp's tests.\n"
             (part / "load.sql").write_text(head + "\n".join(load) + "\n", encoding="utf-8")
         return sorted(target.iterdir())
+
+
+def _texts(category: Category, column: Any) -> Any:
+    """A column, if it may hold a category: texts, where that is one."""
+    values = np.asarray(column)
+    if isinstance(category.value, str) and values.dtype.kind in "iufb":
+        raise ColumnError(
+            f"column {category.column!r} is of type {values.dtype}, and the model was trained on "
+            "categories that are texts: cast it"
+        )
+    return column
 
 
 def _write_side_table(path: Path, columns: Table) -> None:

@@ -14,8 +14,7 @@ import numpy as np
 
 from sqlkrp.errors import ParameterError
 from sqlkrp.models.transformers import affine_of, name_of
-from sqlkrp.spelling import near_matches
-from sqlkrp.stages import Answers, Array, Elementwise, Linear, Shares, Stage, Votes
+from sqlkrp.stages import Answers, Array, Elementwise, Linear, Shares, Stage, Votes, is_unicode
 
 __all__ = [
     "ESTIMATORS",
@@ -60,14 +59,20 @@ class Decisions:
         return {"none": "probability", "given": "decision"}.get(self.link, "")
 
 
+_LINEAR = "use one such as Ridge, LogisticRegression or LinearSVC (docs/models.md lists all)"
+_INSTEAD = dict.fromkeys(
+    ("FixedThresholdClassifier", "TunedThresholdClassifierCV"),
+    "give the classifier inside it, and threshold=",
+)
+
+
 def read_estimator(estimator: Any) -> Decisions:
     """What a trained estimator computes of features."""
     name = name_of(estimator)
     if name not in ESTIMATORS:
-        known = ", ".join(ESTIMATORS)
         raise ParameterError(
-            f"a {name} is not read as a linear model{near_matches(name, ESTIMATORS)}: train one of "
-            f"{known}, or give its numbers (coef=, intercept=, classes=)"
+            f"a {name} is not read as a linear model: {_INSTEAD.get(name, _LINEAR)}, or give its "
+            "numbers (coef=, intercept=, classes=)"
         )
     return ESTIMATORS[name](estimator)
 
@@ -87,7 +92,10 @@ def _fitted(estimator: Any, *names: str) -> list[Any]:
 def _numbers(what: str, values: Any) -> Array:
     """Weights as an array of doubles; of a sparse matrix, too."""
     values = values.toarray() if hasattr(values, "toarray") else values
-    numbers = np.array(values, dtype="f8")
+    try:
+        numbers = np.array(values, dtype="f8")
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError(f"{what} is no table of numbers: give one row a decision") from None
     if not np.isfinite(numbers).all():
         raise ParameterError(f"{what} holds NaN or an infinity: train the model again")
     return numbers
@@ -98,6 +106,10 @@ def _sums(estimator: Any, coef: str = "coef_") -> tuple[Array, Array]:
     coefficients, intercept = _fitted(estimator, coef, "intercept_")
     weights = np.atleast_2d(_numbers(coef, coefficients))
     constants = _numbers("intercept_", intercept).ravel()
+    if weights.ndim != 2 or len(constants) not in (1, len(weights)):
+        raise ParameterError(
+            f"{coef} has {len(weights)} decisions, and intercept_ {len(constants)}: give one each"
+        )
     return weights, np.broadcast_to(constants, len(weights)).copy()
 
 
@@ -108,6 +120,8 @@ def _names_seen(estimator: Any) -> tuple[str, ...] | None:
 
 def labels_of(values: Any) -> tuple[Label, ...]:
     """Classes as plain values of one type."""
+    if not isinstance(values, (list, tuple, np.ndarray)):
+        raise ParameterError(f"classes={values!r} is not allowed: give a list, in their order")
     listed = [one.item() if isinstance(one, np.generic) else one for one in values]
     kinds = {type(one) for one in listed}
     if len(kinds) != 1 or not kinds <= {str, bool, int, float}:
@@ -116,6 +130,10 @@ def labels_of(values: Any) -> tuple[Label, ...]:
             f"the classes are of the types {told}: labels are texts, whole numbers, numbers or "
             "truth values"
         )
+    if len(set(listed)) < len(listed):
+        raise ParameterError(f"the classes {listed!r} are not different: give each once")
+    if not all(is_unicode(str(one)) for one in listed):
+        raise ParameterError("a class holds a character that is no text: rename it")
     return tuple(listed)
 
 
@@ -150,6 +168,10 @@ def _transformed(estimator: Any) -> Decisions:
     return replace(found, features=found.features or _names_seen(estimator))
 
 
+# What stands behind the exponential of a prediction.
+_INVERSES = ((np.exp, 0.0), (np.expm1, -1.0))
+
+
 def with_inverse(estimator: Any, decisions: Decisions) -> Decisions:
     """Decisions behind which a TransformedTargetRegressor puts its inverse."""
     function, other = (
@@ -160,14 +182,14 @@ def with_inverse(estimator: Any, decisions: Decisions) -> Decisions:
         raise ParameterError("a TransformedTargetRegressor of a classifier is no regression")
     if function is None and other is None:
         return decisions
-    known = {np.exp: 0.0, np.expm1: -1.0}
-    if other is not None or function not in known:
+    more = next((more for one, more in _INVERSES if one is function), None)
+    if other is not None or more is None:
         told = name_of(other) if other is not None else getattr(function, "__name__", function)
         raise ParameterError(
             "of TransformedTargetRegressor the inverses np.exp and np.expm1 are read, and this one "
             f"has {told}: train the model with one of these, or without"
         )
-    return _exponential(decisions, known[function])
+    return _exponential(decisions, more)
 
 
 # --- classifiers ------------------------------------------------------------------------------
@@ -177,6 +199,9 @@ def _classifier(estimator: Any, link: str = "none") -> Decisions:
     """Decisions of classes; ``link`` is that of more than two."""
     weights, intercept = _sums(estimator)
     (classes,) = _fitted(estimator, "classes_")
+    binarizer = getattr(estimator, "_label_binarizer", None)
+    if str(getattr(binarizer, "y_type_", "")).startswith("multilabel"):
+        raise ParameterError(f"{name_of(estimator)} of several labels a row is not read")
     labels = labels_of(classes)
     if len(labels) < 2:
         raise ParameterError(f"this {name_of(estimator)} knows one class alone: {labels}")
@@ -296,6 +321,8 @@ def behind(step: Any, decisions: Decisions) -> Decisions:
 
 
 def _searched(estimator: Any) -> Decisions:
+    if getattr(estimator, "refit", True) is False:
+        raise ParameterError(f"{name_of(estimator)}(refit=False) has no model: use refit=True")
     (best,) = _fitted(estimator, "best_estimator_")
     return read_estimator(best)
 
@@ -354,6 +381,10 @@ def _one_set_of_classes(members: Sequence[Decisions]) -> tuple[Label, ...]:
     return members[0].classes
 
 
+_SEARCHES = (
+    "GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV",
+)  # fmt: skip
+
 Reader = Callable[[Any], Decisions]
 
 _PLAIN = (
@@ -377,5 +408,5 @@ ESTIMATORS: dict[str, Reader] = {
     "CalibratedClassifierCV": _calibrated,
     "VotingClassifier": _voting,
     "Pipeline": _pipeline,
-    **dict.fromkeys(("GridSearchCV", "RandomizedSearchCV"), _searched),
+    **dict.fromkeys(_SEARCHES, _searched),
 }

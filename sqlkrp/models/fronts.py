@@ -191,6 +191,11 @@ def _one_hot(front: Front, step: Any) -> Front:
                 "OneHotEncoder of scaled columns is not read: encode them as they are"
             )
         left_out = None if dropped is None else dropped[place]
+        if sum(map(_is_missing, categories.tolist())) > 1:
+            raise ParameterError(
+                f"OneHotEncoder has None and NaN as categories of {value.column!r}, which a table "
+                "cannot tell apart: make them one"
+            )
         found += [
             Value(value.column, category=_category(value, one))
             for number, one in enumerate(categories.tolist())
@@ -199,9 +204,18 @@ def _one_hot(front: Front, step: Any) -> Front:
     return tuple(found)
 
 
+def _is_missing(category: Any) -> bool:
+    return category is None or bool(category != category)
+
+
 def _category(value: Value, category: Any) -> Category:
     """A category of a column, whose missing values may be read as one."""
-    none = category is None or category != category
+    none = _is_missing(category)
+    if not none and not isinstance(category, (str, bool, int, float)):
+        raise ParameterError(
+            f"OneHotEncoder has categories of type {name_of(category)} of {value.column!r}, and "
+            "texts, numbers and truth values are read: encode it as text"
+        )
     plain = None if none else category
     # Where a missing value was filled in, it is the category of that name.
     missing = none if value.fill is None else bool(category == value.fill)
@@ -213,11 +227,13 @@ def _category(value: Value, category: Any) -> Category:
 def _columns_apart(front: Front, step: Any) -> Front:
     """The values of a ColumnTransformer: those of each of its parts, one after another."""
     found: list[Value] = []
-    for _, part, columns in step.transformers_:
+    weights = getattr(step, "transformer_weights", None) or {}
+    for name, part, columns in step.transformers_:
         if isinstance(part, str) and part == "drop":
             continue
         chosen = tuple(front[place] for place in _places(front, columns))
-        found += _steps_behind(chosen, part) if chosen else ()
+        values = _steps_behind(chosen, part) if chosen else ()
+        found += [value.moved(float(weights.get(name, 1.0)), 0.0) for value in values]
     return tuple(found)
 
 

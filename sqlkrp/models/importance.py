@@ -21,6 +21,7 @@ from sqlkrp.sql.encoding import encoded_relation
 from sqlkrp.sql.names import balanced, quote
 from sqlkrp.sql.options import Options
 from sqlkrp.sql.statement import Query, write
+from sqlkrp.stages import Array
 
 __all__ = ["Importance", "decided", "importance"]
 
@@ -61,10 +62,14 @@ def importance(session: Session, query: Query, model: Model, rows: str) -> Impor
     numbered = f"SELECT {numbering} AS {names.row}, {listed} FROM (\n{rows}\n) AS drawn"
     try:
         session.create_temporary(names.sample, numbered, "drawing a sample of rows")
+        ((count,),) = session.rows(
+            f"SELECT COUNT(*) FROM {quote(names.sample, session.dialect)}", _WHAT
+        )
+        session.load(names.others, _others(int(count)))
         changes = dict(_changes(session, query, names, prepare.reads))
-        ((count,),) = session.rows(f"SELECT COUNT(*) FROM {names.quoted(session)}", _WHAT)
     finally:
         session.drop_temporary(names.sample)
+        session.drop_temporary(names.others)
     strongest = sorted(changes.items(), key=lambda pair: -pair[1])
     return Importance(dict(strongest), int(count), (model.says or (PREDICTION,))[0])
 
@@ -76,31 +81,34 @@ class _Names:
         self.row, self.exchanged = free_name("n", columns), free_name("exchanged", columns)
         prefix = f"{query.digest[:12]}_{query.token}"
         self.sample, self.scores = f"{prefix}sample", f"{prefix}scores"
+        self.others = f"{prefix}others"
 
-    def quoted(self, session: Session) -> str:
-        return quote(self.sample, session.dialect)
+
+def _others(count: int) -> dict[str, Array]:
+    """Another row for each row, none of it the same: in no order that a table could have."""
+    if count < 2:
+        raise ColumnError("there is nothing to exchange: give a table of two rows and more")
+    shuffled = np.random.default_rng(0).permutation(count).astype("i4") + 1
+    # Each has the values of the one behind it in a circle of all.
+    return {"place": shuffled, "other": np.roll(shuffled, -1)}
 
 
 def _changes(
     session: Session, query: Query, names: _Names, columns: Sequence[str]
 ) -> Iterator[tuple[str, float]]:
-    ((count,),) = session.rows(f"SELECT COUNT(*) FROM {names.quoted(session)}", _WHAT)
-    if count < 2:
-        raise ColumnError("there is nothing to exchange: give a table of two rows and more")
     for first in range(0, len(columns), _AT_ONCE):
         part = list(columns[first : first + _AT_ONCE])
-        relation = _exchanged(session, names, columns, part, int(count))
+        relation = _exchanged(session, names, columns, part)
         source = encoded_relation(relation, query.program.prepare, session.dialect)
         options = Options(keep=(names.exchanged, names.row))
         asked = replace(query, relation=source, options=replace(options, output="columns"))
         yield from zip(part, _mean_changes(session, asked, names), strict=True)
 
 
-def _exchanged(
-    session: Session, names: _Names, columns: Sequence[str], part: Sequence[str], count: int
-) -> str:
+def _exchanged(session: Session, names: _Names, columns: Sequence[str], part: Sequence[str]) -> str:
     """The sample once as it is, and once for each of some columns with that of another row."""
-    dialect, sample = session.dialect, names.quoted(session)
+    dialect = session.dialect
+    sample, others = (quote(name, dialect) for name in (names.sample, names.others))
     items = [f"variants.v AS {names.exchanged}", f"one.{names.row} AS {names.row}"]
     for name in columns:
         quoted = quote(name, dialect)
@@ -110,12 +118,11 @@ def _exchanged(
             value = f"CASE WHEN variants.v = {place} THEN other.{quoted} ELSE {value} END"
         items.append(f"{value} AS {quoted}")
     variants = " UNION ALL ".join(f"SELECT {i} AS v" for i in range(len(part) + 1))
-    step = max(1, count // 2)
-    other = f"CASE WHEN one.{names.row} + {step} > {count} THEN one.{names.row} + {step - count} "
-    other += f"ELSE one.{names.row} + {step} END"
     return (
-        f"(\nSELECT {', '.join(items)}\nFROM {sample} one\nJOIN {sample} other ON "
-        f"other.{names.row} = {other}\nCROSS JOIN ({variants}) variants\n)"
+        f"(\nSELECT {', '.join(items)}\nFROM {sample} one\n"
+        f"JOIN {others} places ON places.place = one.{names.row}\n"
+        f"JOIN {sample} other ON other.{names.row} = places.other\n"
+        f"CROSS JOIN ({variants}) variants\n)"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from sqlkrp.errors import ColumnError, ParameterError
 from sqlkrp.maps.advice import counted
 from sqlkrp.maps.feature_map import FeatureMap, require_map
+from sqlkrp.maps.parameters import copied
 from sqlkrp.models.estimators import (
     ESTIMATORS,
     Decisions,
@@ -56,12 +57,12 @@ def model(
     >>> sqlkrp.model(map=krp, coef=[0.5, -1.0], intercept=3.0)
     <Model weights on KRP(degree=2, n_components=2, pool='hadamard', random_state=0)>
     """
-    named = None if columns is None else name_list("columns", columns)
+    named = None if columns is None else _in_their_order(columns)
     parts = _parts(estimator, map, coef, intercept, classes)
     program, names, after = _program(parts, named)
     if bound is not None:
         program = _bounded(program, bound)
-    made = Model(parts.name, parts.map, names, after, _default_says(program))
+    made = Model(parts.name, _as_drawn(parts.map), names, after, _default_says(program))
     source = parts.map
     made.become(
         program,
@@ -71,6 +72,12 @@ def model(
     if threshold is not None:
         made = made.cut_at(threshold)
     return made if outputs is None else made.saying(outputs)
+
+
+def _in_their_order(columns: Iterable[str]) -> list[str]:
+    if not isinstance(columns, (str, list, tuple, np.ndarray)):
+        raise ParameterError("columns have an order: give a list of their names")
+    return name_list("columns", columns)
 
 
 @dataclass(frozen=True)
@@ -84,6 +91,15 @@ class _Parts:
     decisions: Decisions
     columns: tuple[str, ...] | None
     """The names of the columns that it saw."""
+
+
+def _as_drawn(one: FeatureMap | None) -> FeatureMap | None:
+    """A map of its own with the parameters that another was drawn with, whatever becomes of it."""
+    if one is None:
+        return None
+    drawn = {name: copied(value) for name, value in one.parameters_.items()}
+    made: FeatureMap = type(one)(**drawn)
+    return made
 
 
 def _parts(estimator: Any, map: Any, coef: Any, intercept: Any, classes: Any) -> _Parts:
@@ -151,24 +167,36 @@ def _last(estimator: Any) -> Any:
 
 def _taken_apart(estimator: Any) -> _Parts:
     """A pipeline as what is before its map, the map, and what is behind."""
-    while hasattr(estimator, "best_estimator_"):
-        estimator = estimator.best_estimator_
+    if hasattr(estimator, "best_estimator_"):
+        return _taken_apart(estimator.best_estimator_)
     if hasattr(estimator, "regressor_"):
         inner = _taken_apart(estimator.regressor_)
         decisions = with_inverse(estimator, inner.decisions)
         return replace(inner, decisions=decisions, columns=inner.columns or _seen(estimator))
-    steps = [step for _, step in getattr(estimator, "steps", [("", estimator)])]
-    *before, last = steps
+    if not hasattr(estimator, "steps"):
+        read = read_estimator(estimator)
+        return _Parts(name_of(estimator), (), None, read, _seen(estimator))
+    *before, last = _flat(estimator)
+    found = _taken_apart(last)
     maps = [place for place, step in enumerate(before) if isinstance(step, FeatureMap)]
-    decisions = read_estimator(last)
-    if not maps:
-        return _Parts(name_of(last), before, None, decisions, _seen(estimator))
-    if len(maps) > 1:
+    if len(maps) + (found.map is not None) > 1:
         raise ParameterError("a pipeline of several maps is not read: chain them (sqlkrp.chain)")
-    for step in reversed(before[maps[0] + 1 :]):
+    columns = _seen(estimator) if before else _seen(estimator) or found.columns
+    if not maps:
+        return replace(found, before=(*before, *found.before), columns=columns)
+    decisions = found.decisions
+    for step in reversed([*before[maps[0] + 1 :], *found.before]):
         decisions = behind(step, decisions)
-    name = name_of(_last(last))
-    return _Parts(name, before[: maps[0]], before[maps[0]], decisions, _seen(estimator))
+    return _Parts(found.name, before[: maps[0]], before[maps[0]], decisions, columns)
+
+
+def _flat(pipeline: Any) -> list[Any]:
+    """The steps of a pipeline, and of pipelines in it that hold a map."""
+    found: list[Any] = []
+    for _, step in pipeline.steps:
+        inner = _flat(step) if hasattr(step, "steps") else [step]
+        found += inner if any(isinstance(one, FeatureMap) for one in inner) else [step]
+    return found
 
 
 def _seen(estimator: Any) -> tuple[str, ...] | None:
@@ -190,7 +218,10 @@ def _program(parts: _Parts, named: Sequence[str] | None) -> tuple[Program, tuple
         stages, names = list(program.stages), list(program.names)
         if parts.before or named is not None or parts.columns is not None:
             stages[0] = _composed(parts, named, program.prepare)
-    after, decisions = len(stages), _in_order(parts.decisions, names)
+    decisions = parts.decisions
+    if parts.map is None and parts.before:  # they give other names, in their order
+        decisions = replace(decisions, features=None)
+    after, decisions = len(stages), _in_order(decisions, names)
     stages += decisions.stages()
     last = stages[-1]
     outputs = answer_names(last) if isinstance(last, Answers) else _predictions(last.n_outputs)
@@ -198,9 +229,14 @@ def _program(parts: _Parts, named: Sequence[str] | None) -> tuple[Program, tuple
 
 
 def _front(parts: _Parts, named: Sequence[str] | None, count: int) -> tuple[Value, ...]:
-    columns = named or parts.columns
+    columns: Sequence[str] | None = parts.columns
     if columns is None and not parts.before:
         columns = parts.decisions.features
+    if columns is not None and named is not None and list(named) != list(columns):
+        raise ParameterError(
+            f"what was trained saw columns of the names {', '.join(columns)}: leave out columns="
+        )
+    columns = columns or named
     if columns is None:
         first = next(iter(parts.before), None)
         seen = getattr(first, "n_features_in_", count)
@@ -227,28 +263,38 @@ def _names(front: Sequence[Value]) -> list[str]:
     ]
 
 
-_BY_NUMBER = re.compile(r"x(\d+)")
-
-
 def _read_by(prepare: Prepare, front: Sequence[Value], parts: _Parts) -> list[int]:
-    """Which of the values before a map it reads, by the names that it saw."""
-    names = _names(front)
-    if parts.before and hasattr(parts.before[-1], "get_feature_names_out"):
-        # What came out of the steps, where they give DataFrames.
-        told = list(parts.before[-1].get_feature_names_out())
-        if set(prepare.columns) <= set(told):
-            names = told
-    if set(prepare.columns) <= set(names):
-        return [names.index(name) for name in prepare.columns]
-    numbers = [_BY_NUMBER.fullmatch(name) for name in prepare.columns]
-    places = [int(match[1]) for match in numbers if match]
-    if len(places) < len(numbers) or max(places) >= len(names):
+    """Which of the values before a map it reads: by their places, if it was fitted to an array."""
+    count = len(prepare.columns)
+    numbered = prepare.columns == tuple(f"x{i}" for i in range(count))
+    names = _names_told(parts, front)
+    there = set(prepare.columns) <= set(names)
+    by_name = [names.index(name) for name in prepare.columns] if there else []
+    by_place = list(range(count)) if numbered and count == len(front) else []
+    if not (by_name or by_place):
         missing = next(name for name in prepare.columns if name not in names)
         raise ColumnError(
             f"the map reads a column {missing!r}, and the steps before it give {', '.join(names)}: "
             "name the columns that the pipeline was fitted to (columns=[...])"
         )
-    return places
+    if by_name and by_place and by_name != by_place:
+        if not parts.before and parts.columns is None:
+            return by_place
+        if not parts.before:
+            return by_name
+        raise ColumnError(
+            "columns called x0, x1, ... in another order cannot be told from an array's places: "
+            "rename them"
+        )
+    return by_name or by_place
+
+
+def _names_told(parts: _Parts, front: Sequence[Value]) -> list[str]:
+    """What a map saw as names, if the steps before it give DataFrames."""
+    if parts.before and hasattr(parts.before[-1], "get_feature_names_out"):
+        with contextlib.suppress(ValueError):  # of names that would not be different
+            return list(parts.before[-1].get_feature_names_out())
+    return _names(front)
 
 
 def _in_order(decisions: Decisions, names: Sequence[str]) -> Decisions:
@@ -258,8 +304,6 @@ def _in_order(decisions: Decisions, names: Sequence[str]) -> Decisions:
         _require_count(decisions, len(names), "the map")
         return decisions
     unknown = [name for name in seen if name not in set(names)]
-    if len(unknown) == len(seen) and len(seen) == len(names):
-        return decisions  # trained on features of other names, such as an array's
     if unknown:
         raise ColumnError(
             f"the model was trained on {unknown[0]!r}, which the map does not give: train it on "

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqlkrp.display import html_table
-from sqlkrp.errors import ParameterError
+from sqlkrp.errors import NotFittedError, ParameterError
 from sqlkrp.mapfile import Content
 from sqlkrp.maps.allowed import Number
 from sqlkrp.maps.automatic import Taken
@@ -22,7 +22,7 @@ from sqlkrp.maps.parameters import plain, title_of
 from sqlkrp.models.polynomials import cheaper_as_polynomial, polynomial_program
 from sqlkrp.sql.options import Options, name_list
 from sqlkrp.sql.statement import Query
-from sqlkrp.stages import Answers, Array, Butterflies, Linear, Prepare, Program
+from sqlkrp.stages import Answers, Array, Butterflies, Linear, Prepare, Program, require
 
 __all__ = ["PREDICTION", "Model", "answer_names"]
 
@@ -123,6 +123,8 @@ class Model(Fitted):
     @property
     def _truth(self) -> Program:
         # What is asked of it is less than what it can say.
+        if "whole_" not in vars(self._original):
+            raise NotFittedError("this Model has no weights: make one with sqlkrp.model")
         whole: Program = self._original.whole_
         return whole
 
@@ -145,7 +147,25 @@ class Model(Fitted):
 
     def restore(self, content: Content) -> None:
         """Become the model of a file, with whose parameters this one was made."""
+        self._require_consistent(content.program)
         self.become(content.program, content.seed, content.left_out)
+
+    def _require_consistent(self, program: Program) -> None:
+        """Raise InconsistentMapError unless a program goes together with what a file says of it."""
+        after, stages = self.after, program.stages
+        require(isinstance(self.estimator, str), "what was trained has no name")
+        features = self.features
+        require(features is None or isinstance(features, FeatureMap), "its map is no map")
+        inside = type(after) is int and 0 < after < len(stages)
+        require(inside, "its decisions are not there")
+        weights = stages[after] if inside else None
+        require(isinstance(weights, Linear), "its decisions are no sums")
+        assert isinstance(weights, Linear)
+        require(weights.constant is not None, "its decisions have no intercept")
+        require(len(self.names) == weights.n_inputs, "its features and weights differ in number")
+        last = stages[-1]
+        known = last.says if isinstance(last, Answers) else (PREDICTION,)
+        require(bool(self.says) and set(self.says) <= set(known), "it says what it does not know")
 
     def become(self, program: Program, seed: int, left_out: dict[str, str]) -> None:
         """Take the program of all that it can say."""
@@ -296,7 +316,10 @@ class Model(Fitted):
         if self.answers is None:
             found = self._weighed(self.says).apply(self._inputs(X))
             return found[:, 0] if found.shape[1] == 1 else found
-        return self.classes_[self._said(X, "label")[:, 0].astype(int)]
+        places = self._said(X, "label")[:, 0]
+        missing = np.isnan(places)
+        labels = self.classes_[np.where(missing, 0, places).astype(int)]
+        return np.where(missing, None, labels) if missing.any() else labels
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """The decisions: one a class, or of two classes that for the second."""

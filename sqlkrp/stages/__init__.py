@@ -20,7 +20,7 @@ from sqlkrp.stages.records import (
     Linear,
     SumOfProducts,
 )
-from sqlkrp.stages.stage import Array, Cost, Stage, is_unicode
+from sqlkrp.stages.stage import Array, Cost, Stage, is_unicode, require
 
 __all__ = [
     "RECORDS",
@@ -46,4 +46,5 @@ __all__ = [
     "is_projection",
     "is_unicode",
     "missing_message",
+    "require",
 ]
