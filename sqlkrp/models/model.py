@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from copy import copy
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqlkrp.display import html_table
-from sqlkrp.errors import ParameterError
+from sqlkrp.errors import ColumnError, ParameterError
 from sqlkrp.mapfile import Content
 from sqlkrp.maps.allowed import Number
 from sqlkrp.maps.automatic import Taken
+from sqlkrp.maps.columns import spelt_in
 from sqlkrp.maps.feature_map import FeatureMap
 from sqlkrp.maps.fitted import Fitted
 from sqlkrp.maps.parameters import plain, title_of
@@ -167,6 +168,20 @@ class Model(Fitted):
         other.program_, other._renamed = other._saying(outputs), None
         columns = self.program.prepare.columns
         return other.renamed(columns) if columns != other.program_.prepare.columns else other
+
+    def said_in(self: SomeModel, columns: Collection[str], where: str) -> SomeModel:
+        """The same model, saying those of its outputs that have columns of their names."""
+        answers = self.answers
+        if answers is None:
+            return self
+        names = {one: answer_names(replace(answers, says=(one,))) for one in answers.says}
+        there = [one for one, its in names.items() if spelt_in(columns, its)]
+        if not there:
+            raise ColumnError(
+                f"{where} has no column of what the model says, which is {', '.join(names)}: give "
+                "the table or file of its scores"
+            )
+        return self.saying(there)
 
     def _saying(self, outputs: tuple[str, ...]) -> Program:
         """The program of this, where sums of sums are one, and nothing is computed in vain."""
