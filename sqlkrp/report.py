@@ -245,7 +245,7 @@ def _feature_lines(result: Verification, every: bool) -> list[str]:
 
 
 def _row_lines(result: Verification) -> list[str]:
-    """Of stored rows: which differ, which are missing, and which are of no row of the source."""
+    """Of stored rows: which differ, which are missing, and which the source has not."""
     stored = result.stored
     if stored is None:
         return []
@@ -259,7 +259,7 @@ def _row_lines(result: Verification) -> list[str]:
         keys = [_key_text(stored, one) for one in stored.missing]
         lines.append(f"missing in {stored.name}: {_few(keys)}")
     if stored.others:
-        lines.append(f"{stored.name} has {_bounded(stored, stored.others)} of no row of the source")
+        lines.append(f"{stored.name} has {_bounded(stored, stored.others)} that the source has not")
     return [visible(line) for line in lines]
 
 

@@ -50,8 +50,12 @@ _NO_HIVE = "hive_partitioning = false"
 # Types are taken from the whole CSV: from a sample, a later fraction would be rounded.
 _CSV_OPTIONS = f"sample_size = -1, {_NO_HIVE}"
 _CSV = ("read_csv", _CSV_OPTIONS)
-# All as it stands there; an empty text that is quoted is none that is missing.
-_CSV_TEXTS = f"header = true, all_varchar = true, allow_quoted_nulls = false, {_NO_HIVE}"
+# All as it stands there; an empty text that is quoted is none that is missing. The quotes are said,
+# as DuckDB 2.0.0 guesses others where a text holds one of each kind, and loses the names.
+_CSV_TEXTS = (
+    "header = true, all_varchar = true, allow_quoted_nulls = false, quote = '\"', escape = '\"', "
+    f"{_NO_HIVE}"
+)
 _READERS = {
     ".csv": _CSV,
     ".csv.gz": _CSV,
