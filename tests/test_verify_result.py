@@ -266,12 +266,14 @@ def test_numbers_are_one_key_however_they_are_written(db, krp, tmp_path):
         verify(krp, "t", result=tmp_path / "g.csv", key="id")
 
 
-def test_large_numbers_are_told_apart_though_they_are_one_double(db, krp):
+def test_large_numbers_are_told_apart_though_they_are_one_double(db, krp, monkeypatch):
     db.connection.execute(
         "UPDATE t SET id = id + (1::BIGINT << 60); UPDATE f SET id = id + (1::BIGINT << 60)"
     )
     assert db.verify(krp, "t", result="f", key="id").rows == ROWS
     assert db.verify(krp, "t", result="f", key="id", sample=9).ok
+    monkeypatch.setattr("sqlkrp.engines.stored._KEYS_AT_ONCE", 4)
+    assert db.verify(krp, "t", result="f", key="id").ok
 
 
 def test_numbers_that_are_not_whole_are_no_key(db, krp):
