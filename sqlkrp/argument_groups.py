@@ -30,6 +30,7 @@ __all__ = [
     "add_map",
     "add_option",
     "add_replace_map",
+    "add_result",
     "add_source",
     "add_sql",
     "add_storage",
@@ -171,6 +172,26 @@ def add_long(one: Parser) -> None:
     group = one.group("input")
     add_option(group, "long", "ROW,FEATURE,VALUE", type=three_names)
     add_option(group, "rows", "TABLE")
+
+
+def add_result(one: Parser) -> None:
+    """Stored rows, and what tells them apart."""
+    group = one.group("input")
+    group.add_argument(
+        "--result",
+        metavar="RESULT",
+        type=path,
+        help="compare the rows that are stored here: a table of DB with features or scores, or a "
+        ".csv, .csv.gz, .tsv or .parquet file with names, which may come from any engine",
+    )
+    group.add_argument(
+        "--key",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="of --result: the column that tells which row is which, there and in the source "
+        "(repeat for more, which together do)",
+    )
 
 
 def add_destination(one: Parser, force: str) -> None:

@@ -25,6 +25,7 @@ from sqlkrp.argument_groups import (
     add_map,
     add_model,
     add_replace_map,
+    add_result,
     add_source,
     add_sql,
     add_storage,
@@ -220,6 +221,7 @@ def _verify(one: Parser) -> None:
     add_map(one)
     add_database(one, file=True)
     add_long(one)
+    add_result(one)
     output = one.group("output")
     output.add_argument(
         "--sample",
@@ -236,6 +238,7 @@ def _verify(one: Parser) -> None:
         "1e-3, and more only where rounding explains it)",
     )
     output.add_argument("--all", action="store_true", help="list every feature, not the worst 10")
+    add_answers(one)
     add_sql(one)
     add_engine(one)
 
@@ -335,8 +338,9 @@ _TOLD = {
     ),
     "verify": _Told(
         _verify,
-        "MAP (--db DB --table NAME | --file FILE) [options]",
-        "compare the engine's numbers with NumPy's (exit code 1: they differ, or there are none)",
+        "MAP (--db DB --table NAME | --file FILE) [--result RESULT --key COLUMN] [options]",
+        "compare the engine's numbers, or those that are stored, with NumPy's (exit code 1: they "
+        "differ, or there are none)",
         "sales.map.json --db warehouse.duckdb --table sales --sample 1000",
     ),
     "inspect": _Told(

@@ -391,6 +391,12 @@ def _verify(given: argparse.Namespace) -> int:
             _table(given, given.file),
             sample=given.sample,
             tolerance=given.tolerance,
+            result=None if given.result is None else _file_or_table(given.result),
+            key=given.key,
+            outputs=given.outputs,
+            threshold=given.threshold,
+            as_=given.as_,
+            prefix=given.prefix,
             **_options_there(given),
         )
     if not given.quiet:
@@ -518,9 +524,15 @@ def _storage(given: argparse.Namespace) -> dict[str, Any]:
 def _options_there(given: argparse.Namespace) -> dict[str, Any]:
     """The options of a statement that is run, where the table of rows may be a file."""
     options = _options(given)
-    if given.rows and given.rows.lower().endswith((".csv", ".csv.gz", ".tsv", ".parquet")):
-        options["rows"] = Path(given.rows)
+    if given.rows:
+        options["rows"] = _file_or_table(given.rows)
     return options
+
+
+def _file_or_table(name: str) -> Path | str:
+    """What is named so: a file, if it ends as files do."""
+    is_file = name.lower().endswith((".csv", ".csv.gz", ".tsv", ".parquet"))
+    return Path(name) if is_file else name
 
 
 def _require_new(paths: Sequence[str], force: bool) -> None:

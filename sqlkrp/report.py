@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -19,7 +20,7 @@ from sqlkrp.sql.forms import FORMS
 from sqlkrp.sql.planning import Plan, Way
 from sqlkrp.sql.statement import Preflight
 from sqlkrp.stages import Butterflies, Linear, Program, is_projection
-from sqlkrp.verification import Verification
+from sqlkrp.verification import Stored, Verification
 
 __all__ = [
     "aligned",
@@ -40,6 +41,8 @@ _SHOWN_FEATURES = 10
 _NAMED_COLUMNS = 20
 # Characters of the longest bar.
 _BAR = 30
+# Rows of a result in a list, and columns of one of them.
+_SHOWN_ROWS = 5
 
 
 def preflight_of(fitted: Fitted, **options: Any) -> Preflight | str:
@@ -240,9 +243,23 @@ def left_out_text(left_out: dict[str, str]) -> str:
 
 
 def verification_lines(result: Verification, *, every: bool) -> list[str]:
-    """The errors of a verification: the worst features, or all, and the verdict."""
-    if not result.rows:
+    """The errors of a verification: the worst features, or all, the rows, and the verdict."""
+    if result.rows:
+        lines = [*_feature_lines(result, every), *_row_lines(result)]
+    elif result.stored is not None and result.stored.lacking:
+        return [*_row_lines(result), f"NOT equal: {_missing_text(result.stored)}"]
+    else:
         return ["nothing was compared: there are no rows to compare; verify a table that has some"]
+    verdict = "equal to the NumPy twin" if result.ok else _wrong_text(result)
+    beyond = " (more only where rounding explains it)" if result.is_beyond else ""
+    lines.append(
+        f"{verdict} within a relative error of {result.tolerance:g}{beyond}, on "
+        f"{counted(result.rows, 'row')}{_where_text(result)}"
+    )
+    return lines
+
+
+def _feature_lines(result: Verification, every: bool) -> list[str]:
     count = len(result.names) if every else min(_SHOWN_FEATURES, len(result.names))
     names = {name: visible(name) for name in result.names}
     width = max(map(len, names.values()))
@@ -253,12 +270,6 @@ def verification_lines(result: Verification, *, every: bool) -> list[str]:
         more = len(result.names) - count
         verb = "is" if more == 1 else "are"
         lines.append(f"({counted(more, 'more feature')} {verb} no worse)")
-    verdict = "equal to the NumPy twin" if result.ok else _wrong_text(result)
-    beyond = " (more only where rounding explains it)" if result.is_beyond else ""
-    lines.append(
-        f"{verdict} within a relative error of {result.tolerance:g}{beyond}, on "
-        f"{counted(result.rows, 'row')}, {result.form} form"
-    )
     return lines
 
 
@@ -314,9 +325,61 @@ def importance_lines(found: Importance, top: int) -> list[str]:
     ]
 
 
+def _row_lines(result: Verification) -> list[str]:
+    """Of stored rows: which differ, which are missing, and which the source has not."""
+    stored = result.stored
+    if stored is None:
+        return []
+    lines = []
+    for place, names in itertools.islice(result.wrong_rows(), _SHOWN_ROWS):
+        lines.append(f"differs: {_key_text(stored, stored.keys[place])} in {_few(names)}")
+    more = int(result.differs.any(axis=1).sum()) - len(lines)
+    if more > 0:
+        lines.append(f"({counted(more, 'more row')} {'differs' if more == 1 else 'differ'})")
+    if stored.missing:
+        keys = [_key_text(stored, one) for one in stored.missing]
+        lines.append(f"missing in {stored.name}: {_few(keys)}")
+    if stored.others:
+        lines.append(f"{stored.name} has {_bounded(stored, stored.others)} that the source has not")
+    return [visible(line) for line in lines]
+
+
+def _key_text(stored: Stored, key: Sequence[int | str]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in zip(stored.key, key, strict=True))
+
+
+def _few(names: Sequence[str]) -> str:
+    more = len(names) - _SHOWN_ROWS
+    return "; ".join(names[:_SHOWN_ROWS]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _bounded(stored: Stored, count: int) -> str:
+    """A number of rows, of which a sample tells only how many there are at least."""
+    return f"{'' if stored.is_whole else 'at least '}{counted(count, 'row')}"
+
+
+def _missing_text(stored: Stored) -> str:
+    verb = "is" if stored.lacking == 1 else "are"
+    return visible(f"{_bounded(stored, stored.lacking)} of the source {verb} not in {stored.name}")
+
+
+def _where_text(result: Verification) -> str:
+    if result.stored is None:
+        return f", {result.form} form"
+    by = f", read by {result.stored.through}" if result.stored.through else ""
+    return visible(f" of {result.stored.name}{by}")
+
+
 def _wrong_text(result: Verification) -> str:
+    told = []
+    if result.stored is not None and result.stored.lacking:
+        told.append(_missing_text(result.stored))
     wrong, of_all = len(result.wrong), counted(len(result.names), "feature")
-    return f"NOT equal: {wrong:,} of {of_all} {'is' if wrong == 1 else 'are'} wrong"
+    if wrong or not told:
+        told.append(f"{wrong:,} of {of_all} {'is' if wrong == 1 else 'are'} wrong")
+    else:
+        told.append("the others are equal")
+    return f"NOT equal: {', and '.join(told)}"
 
 
 def aligned(pairs: Sequence[tuple[str, str]]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from sqlkrp.display import Shown
 from sqlkrp.stages import Array, Program
 
-__all__ = ["Verification", "compare"]
+__all__ = ["Stored", "Verification", "compare"]
 
 # Rounding differs between a balanced sum, a hash aggregate and BLAS; a wrong sign differs by far
 # more than this share of a feature's own size.
@@ -23,6 +24,45 @@ _ROWS_AT_ONCE = 100
 
 # Features in its table: the worst ones.
 _SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What was found of stored rows, whose values are compared, beside these values."""
+
+    name: str
+    """What holds them."""
+    through: str
+    """The engine that read them."""
+    key: tuple[str, ...]
+    """The columns that tell which row is which."""
+    keys: tuple[tuple[int | str, ...], ...]
+    """The key of each row that was compared."""
+    missing: tuple[tuple[int | str, ...], ...]
+    """The keys of the sample that are not there."""
+    source_rows: int
+    rows: int
+    """How many there are in all."""
+
+    @property
+    def drawn(self) -> int:
+        """How many rows of the source were looked for."""
+        return len(self.keys) + len(self.missing)
+
+    @property
+    def lacking(self) -> int:
+        """At least so many rows of the source are not there; no key is there twice."""
+        return max(len(self.missing), self.source_rows - self.rows)
+
+    @property
+    def others(self) -> int:
+        """At least so many rows are none of the source's."""
+        return max(0, self.rows - (self.source_rows - len(self.missing)))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all rows of the source were looked for, and so both numbers are exact."""
+        return self.drawn == self.source_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,6 +78,10 @@ class Verification(Shown):
     """Absolute error as a share of the feature's largest absolute value."""
     unexplained: NDArray[np.float64]
     """The relative error where it is more than rounding explains (with a given tolerance: all)."""
+    differs: NDArray[np.bool_]
+    """In which rows, of those compared, which features are not within tolerance."""
+    stored: Stored | None = None
+    """Of rows that were stored before; None where the engine computed them now."""
 
     def _facts(self) -> dict[str, Any]:
         return {
@@ -47,6 +91,7 @@ class Verification(Shown):
             "wrong": len(self.wrong),
             "form": self.form,
             "tolerance": self.tolerance,
+            **({} if self.stored is None else {"missing": self.stored.lacking}),
         }
 
     def _rows(self) -> dict[str, Any]:
@@ -58,14 +103,20 @@ class Verification(Shown):
 
     @property
     def ok(self) -> bool:
-        """Whether there were rows to compare, and every feature is within tolerance."""
-        return self.rows > 0 and not self.wrong
+        """Whether there were rows to compare, none is missing, and every feature is right."""
+        lacking = 0 if self.stored is None else self.stored.lacking
+        return self.rows > 0 and not self.wrong and not lacking
 
     @property
     def wrong(self) -> list[str]:
         """The features that are not."""
         bad = ~(self.unexplained <= self.tolerance)
         return [name for name, is_bad in zip(self.names, bad, strict=True) if is_bad]
+
+    def wrong_rows(self) -> Iterator[tuple[int, list[str]]]:
+        """The rows that differ, by their places among those compared, and their wrong features."""
+        for place in np.flatnonzero(self.differs.any(axis=1)).tolist():
+            yield place, [self.names[i] for i in np.flatnonzero(self.differs[place]).tolist()]
 
     @property
     def is_beyond(self) -> bool:
@@ -79,15 +130,20 @@ class Verification(Shown):
 
 
 def compare(
-    program: Program, inputs: Array, found: Array, form: str, tolerance: float | None
+    program: Program,
+    inputs: Array,
+    found: Array,
+    form: str,
+    tolerance: float | None,
+    stored: Stored | None = None,
 ) -> Verification:
     """Errors of ``found`` against the twin's features; NaN stands for NULL and must meet NaN."""
     dtype = program.prepare.dtype
     expected = program.apply(inputs)
     k = len(program.names)
     if found.shape != expected.shape:
-        infinite = np.full(k, np.inf)
-        return Verification(program.names, len(found), form, 0.0, *[infinite] * 3)
+        off, differs = np.full(k, np.inf), np.ones((len(found), k), dtype=bool)
+        return Verification(program.names, len(found), form, 0.0, off, off, off, differs, stored)
     expected = expected.astype("float64")
     with np.errstate(invalid="ignore", over="ignore"):
         same = (expected == found) | (np.isnan(expected) & np.isnan(found))
@@ -109,15 +165,18 @@ def compare(
             rows = slice(first, first + _ROWS_AT_ONCE)
             rounding[rows] = program.rounding(inputs[rows], eps)
     explained = np.isfinite(difference) & (difference <= rounding)
-    unexplained = np.where(explained, 0.0, difference).max(axis=0, initial=0.0)
+    unexplained = _share(np.where(explained, 0.0, difference), largest)
+    tolerance = _TOLERANCES[dtype] if tolerance is None else tolerance
     return Verification(
         program.names,
         len(found),
         form,
-        _TOLERANCES[dtype] if tolerance is None else tolerance,
+        tolerance,
         absolute,
         _share(absolute, largest),
-        _share(unexplained, largest),
+        unexplained.max(axis=0, initial=0.0),
+        ~(unexplained <= tolerance),
+        stored,
     )
 
 

@@ -877,6 +877,36 @@ MUTANTS = [
         ("tests/test_every_map.py::test_verify_takes_no_null_for_a_number_nor_a_number_for_null",),
     ),
     Mutant(
+        "sqlkrp/verification.py",
+        "return max(len(self.missing), self.source_rows - self.rows)",
+        "return len(self.missing)",
+        "verify takes a result for whole that lacks a row beside the sample",
+        ("tests/test_verify_result.py::test_a_row_of_the_source_that_the_result_lacks_is_a_fault",),
+    ),
+    Mutant(
+        "sqlkrp/engines/stored.py",
+        "values[[places[one] for one in stored.keys]]",
+        "values",
+        "verify compares the stored rows in the order in which they come",
+        ("tests/test_verify_result.py::test_a_shuffled_result_is_no_fault",),
+    ),
+    Mutant(
+        "sqlkrp/engines/results.py",
+        "codes.get(meant(value), math.inf)",
+        "codes.get(meant(value), 0)",
+        "verify takes a stored label that is no class for the first class",
+        ("tests/test_verify_result.py::test_a_label_that_is_no_class_is_wrong",),
+    ),
+    Mutant(
+        "sqlkrp/engines/stored.py",
+        "wanted, values = set(part), []",
+        "wanted, values = set(drawn), []",
+        "verify takes keys of other parts of its sample for keys that are there twice",
+        (
+            "tests/test_verify_result.py::test_large_numbers_are_told_apart_though_they_are_one_double",
+        ),
+    ),
+    Mutant(
         "sqlkrp/cli.py",
         "return 0 if result.ok else 1",
         "return 0",

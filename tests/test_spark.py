@@ -519,3 +519,27 @@ def test_stages_of_pipelines_stand_beside_each_other(spark, krp):
     one = paper_krp(2, 5, nulls="propagate", random_state=0).fit(COLUMNS)
     with pytest.raises(ParameterError, match="stops at a missing value"):
         one.to_spark_ml(output="vector")
+
+
+def test_stored_rows_are_verified_in_tables_and_in_folders(db, spark, krp, tmp_path):
+    db.create(krp, "t", "f", keep=["id"])
+    db.export(krp, "t", tmp_path / "f.parquet", keep=["id"])
+    db.export(krp, "t", tmp_path / "f.csv", keep=["id"])
+    db.create(krp, "t", "columns", keep=["id"], output="columns")
+    parts = tmp_path / "f.csv" / "*.csv"  # which Spark does not read here, and DuckDB does
+    for result in ("f", tmp_path / "f.parquet", "columns", parts, spark.table("f")):
+        found = db.verify(krp, "t", result=result, key="id", sample=30)
+        assert (found.ok, found.rows) == (True, 30)
+    spark.sql("SELECT * FROM columns WHERE id <> 7").createOrReplaceTempView("fewer")
+    spark.sql("SELECT id, krp_0, 9 AS krp_1, krp_2, krp_3, krp_4 FROM columns WHERE id = 3 UNION "
+              "SELECT * FROM fewer WHERE id <> 3").createOrReplaceTempView("changed")  # fmt: skip
+    found = db.verify(krp, "t", result="changed", key="id")
+    assert [(found.stored.keys[place], wrong) for place, wrong in found.wrong_rows()] == [
+        ((3,), ["krp_1"])
+    ]
+    assert found.stored.missing == ((7,),)
+    model = sqlkrp.model(map=krp, coef=np.arange(15).reshape(3, 5), classes=["a", "b", "c"])
+    db.score(model, "t", into="s", keep=["id"])
+    assert db.verify(model, "t", result="s", key="id").ok
+    db.create(krp, "t", "vectors", keep=["id"], output="vector")
+    assert db.verify(krp, "t", result="vectors", key="id").ok

@@ -16,9 +16,11 @@ from typing import Any
 from sqlkrp.display import Shown
 from sqlkrp.engines.checks import check_columns, check_values
 from sqlkrp.engines.inputs import Input, look_at
+from sqlkrp.engines.results import opened
 from sqlkrp.engines.samples import computed_of_sample, sample_of
 from sqlkrp.engines.session import Session, TableOrFile, Target
 from sqlkrp.engines.sources import TableSource, read_input
+from sqlkrp.engines.stored import key_columns, rows_of_sample
 from sqlkrp.engines.targets import (
     require_kept,
     require_same,
@@ -305,11 +307,43 @@ class Database(Shown):
         sample: int = 1000,
         options: Options,
         tolerance: float | None = None,
+        result: TableOrFile | None = None,
+        key: str | Iterable[str] = (),
+        outputs: Iterable[str] | None = None,
+        threshold: float | None = None,
+        as_: str = "auto",
+        prefix: str = "",
     ) -> Verification:
-        """Compare the engine's features of a sample of rows with the NumPy twin's."""
+        """Compare what the engine computes of a sample of rows with the NumPy twin.
+
+        With a ``result``, what is stored: a table of features or scores that is there already, or a
+        file (.csv, .csv.gz, .tsv, .parquet), also one that another engine wrote. One that the
+        source's engine does not read is read by DuckDB. ``key`` names the column, or several, that
+        tell the rows apart in both; rows may be in any order, and those that the result lacks are
+        a difference. ``outputs``, ``threshold``, ``as_`` and ``prefix`` are of a model, as
+        :meth:`score` has them; without ``outputs`` all that the result has of what it says is
+        compared.
+        """
         Whole(1).require("sample", sample)
         if tolerance is not None:
             Number(0).require("tolerance", tolerance)
+        require_fitted("fitted", fitted)
+        asked = (outputs, threshold, as_, prefix)
+        if asked != (None, None, "auto", ""):
+            from sqlkrp.models import scoring
+
+            fitted, _ = scoring(fitted, table, None, *asked)
+        if result is not None or key:
+            columns = key_columns(result, key, options)
+            assert result is not None
+            with self._session.transaction(keep=False), opened(self._session, result) as there:
+                if outputs is None:
+                    fitted = fitted.said_in(there.types, there.name)
+                query, data = self._query(fitted, table, options, run_now=True)
+                check_values(self._session, query.program, data)
+                drawn = rows_of_sample(self._session, query, data, there, columns, sample)
+            inputs, found, stored = drawn
+            return compare(fitted.twin.coded(), inputs, found, "stored", tolerance, stored)
         with self._session.transaction(keep=False):
             query, data = self._query(fitted, table, options, run_now=True)
             query = replace(query, program=query.program.coded())

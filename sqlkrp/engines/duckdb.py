@@ -50,6 +50,12 @@ _NO_HIVE = "hive_partitioning = false"
 # Types are taken from the whole CSV: from a sample, a later fraction would be rounded.
 _CSV_OPTIONS = f"sample_size = -1, {_NO_HIVE}"
 _CSV = ("read_csv", _CSV_OPTIONS)
+# All as it stands there; an empty text that is quoted is none that is missing. The quotes are said,
+# as DuckDB 2.0.0 guesses others where a text holds one of each kind, and loses the names.
+_CSV_TEXTS = (
+    "header = true, all_varchar = true, allow_quoted_nulls = false, quote = '\"', escape = '\"', "
+    f"{_NO_HIVE}"
+)
 _READERS = {
     ".csv": _CSV,
     ".csv.gz": _CSV,
@@ -152,6 +158,14 @@ class DuckDB(Session):
             relation = _fenced(f"read_csv({path}, {options}, types = {_struct(texts)})")
             types |= texts
         return relation, types
+
+    def look_at_file(self, path: Path, name: str) -> tuple[str, dict[str, str]] | None:
+        reader, named, _ = _reader(path)
+        if reader != "read_csv":
+            return self.look(path, name)
+        require_no_folder(path)
+        relation = _fenced(f"read_csv({named}, {_CSV_TEXTS})")
+        return relation, dict.fromkeys(self.describe(relation, name), "")
 
     def _require_no_file(self, table: TableName) -> None:
         """Raise ParameterError if this names a file: DuckDB would guess its types from a sample."""

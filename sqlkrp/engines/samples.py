@@ -16,7 +16,7 @@ from sqlkrp.sql.names import quote, soft_cast
 from sqlkrp.sql.statement import Query, Statement, draft, write
 from sqlkrp.stages import Array
 
-__all__ = ["computed_of_sample", "doubles", "sample_of"]
+__all__ = ["computed_of_sample", "doubles", "inputs_of_sample", "sample_of"]
 
 _DRAWING, _COMPUTING, _READING = (
     "drawing a sample of rows", "the features of the sample", "reading the sample",
@@ -33,6 +33,45 @@ def computed_of_sample(
     if session.dialect.array is None or query.long is not None:
         return _beside_each_other(session, query, count, rows)
     return _in_one_row(session, query, count, rows)
+
+
+def inputs_of_sample(
+    session: Session,
+    query: Query,
+    names: Sequence[str],
+    items: Sequence[str],
+    count: int,
+    rows_in_all: int,
+) -> tuple[list[tuple[Any, ...]], Array]:
+    """Of a sample's rows what ``items`` make of the columns of these names, and the inputs."""
+    dialect, columns = session.dialect, query.program.prepare.columns
+    if query.long is not None:
+        return _inputs_of_long(session, query, query.long, items, count)
+    everything = list(dict.fromkeys([*names, *columns]))
+    drawn = sample_of(session, query.relation, everything, count, rows_in_all)
+    chosen = ", ".join([*items, *doubles(query, dialect)])
+    rows = session.rows(f"SELECT {chosen} FROM (\n{drawn}\n) AS drawn", _READING)
+    inputs = _array([row[len(items) :] for row in rows], len(columns))
+    return [row[: len(items)] for row in rows], inputs
+
+
+def _inputs_of_long(
+    session: Session, query: Query, long: LongInput, items: Sequence[str], count: int
+) -> tuple[list[tuple[Any, ...]], Array]:
+    dialect, (name, keys) = session.dialect, _names(query)
+    small = replace(query, relation=quote(name, dialect), keys=quote(keys, dialect))
+    with _temporary(session, name, keys):
+        _draw_long(session, query, long, name, keys, count)
+        inputs = _sparse_inputs(session, small, long)
+        # As the inputs are numbered.
+        numbering = dialect.numbering.format(everything=quote(long.row, dialect))
+        chosen = ", ".join(f"{item} AS i{place}" for place, item in enumerate(items))
+        rows = session.rows(
+            f"SELECT * FROM (SELECT {numbering} AS place, {chosen} FROM {small.keys}) AS keys "
+            "ORDER BY place ASC",
+            _READING,
+        )
+    return [row[1:] for row in rows], inputs
 
 
 def _in_one_row(

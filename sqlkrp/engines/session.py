@@ -141,6 +141,14 @@ class Session(ABC):
         relation = quote_table(table, self.dialect)
         return relation, self.describe(relation, name)
 
+    def look_at_file(self, path: Path, name: str) -> tuple[str, dict[str, str]] | None:
+        """A file of results, as SQL, and its columns' types; None if the engine reads none such.
+
+        Where a file has no types its columns are texts, and their types empty: what looks like a
+        number there may be none (``007``), and what reads it knows what it is to be.
+        """
+        return None
+
     @abstractmethod
     def describe(self, relation: str, name: str) -> dict[str, str]:
         """The columns of a relation and their types; ColumnError if there is no such relation."""

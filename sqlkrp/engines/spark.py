@@ -142,6 +142,9 @@ class Spark(Session):
             table = ("parquet", _of_python(table))
         return super().look(table, name)
 
+    def look_at_file(self, path: Path, name: str) -> tuple[str, dict[str, str]] | None:
+        return self.look(path, name) if path.suffix.lower() in (".parquet", "") else None
+
     def describe(self, relation: str, name: str) -> dict[str, str]:
         try:
             schema = self._sql(f"SELECT * FROM {relation} LIMIT 0").schema

@@ -17,6 +17,7 @@ __all__ = [
     "match_columns",
     "match_spelling",
     "near_matches",
+    "spelt_in",
 ]
 
 # Columns that a message names with their types.
@@ -51,6 +52,20 @@ def match_spelling(wanted: Iterable[str], present: Iterable[str]) -> dict[str, s
     if len(set(found.values())) < len(found):
         raise ColumnError(f"some of {list(found)!r} are one column of those named: {names!r}")
     return found
+
+
+def spelt_in(present: Iterable[str], wanted: Iterable[str]) -> dict[str, str]:
+    """Those of the wanted names that are present, as they are spelt there.
+
+    But for case, if no two names on either side differ by nothing else: warehouses fold names.
+    """
+    present, wanted = list(present), list(wanted)
+    exact, folded = set(present), {name.lower(): name for name in present}
+    others = len({name.lower() for name in wanted})
+    if len(folded) < len(exact) or others < len(wanted):
+        folded = {}
+    near = {name: name if name in exact else folded.get(name.lower()) for name in wanted}
+    return {name: spelt for name, spelt in near.items() if spelt is not None}
 
 
 def label_columns(label: Any, source: Source, include: Sequence[str] | None) -> list[str]:

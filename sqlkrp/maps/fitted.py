@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -93,6 +93,10 @@ class Fitted:
         if not hasattr(self, "program_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")
         return self.program_
+
+    def said_in(self: SomeFitted, columns: Collection[str], where: str) -> SomeFitted:
+        """The same as far as a result of these columns says it; a map says all that it is."""
+        return self
 
     @property
     def twin(self) -> Program:

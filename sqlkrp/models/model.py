@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from copy import copy
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqlkrp.display import html_table
-from sqlkrp.errors import NotFittedError, ParameterError
+from sqlkrp.errors import ColumnError, NotFittedError, ParameterError
 from sqlkrp.mapfile import Content
 from sqlkrp.maps.allowed import Number
 from sqlkrp.maps.automatic import Taken
+from sqlkrp.maps.columns import spelt_in
 from sqlkrp.maps.feature_map import FeatureMap
 from sqlkrp.maps.fitted import Fitted
 from sqlkrp.maps.parameters import plain, title_of
@@ -244,6 +245,23 @@ class Model(Fitted):
         if not isinstance(prefix, str):
             raise ParameterError(f"prefix={prefix!r} is not allowed: give a text")
         return self._changed(before_names=prefix)
+
+    def said_in(self: SomeModel, columns: Collection[str], where: str) -> SomeModel:
+        """The same model, saying those of its outputs that have columns of their names."""
+        answers = self.answers
+        if answers is None:
+            return self
+        names = {
+            one: [self.before_names + name for name in answer_names(replace(answers, says=(one,)))]
+            for one in answers.says
+        }
+        there = [one for one, its in names.items() if spelt_in(columns, its)]
+        if not there:
+            raise ColumnError(
+                f"{where} has no column of what the model says, which is {', '.join(names)}: give "
+                "the table or file of its scores"
+            )
+        return self.saying(there)
 
     def _weighed(self, says: tuple[str, ...]) -> Program:
         """The program of this, where sums of sums are one, and nothing is computed in vain."""

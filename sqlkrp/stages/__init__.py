@@ -11,7 +11,7 @@ from sqlkrp.stages.closing import Answers, Bounds, Shares, Votes
 from sqlkrp.stages.meaning import apply, cost
 from sqlkrp.stages.parts import beside
 from sqlkrp.stages.prepare import Prepare, missing_message
-from sqlkrp.stages.program import Program, is_projection
+from sqlkrp.stages.program import Program, hyperplane_names, is_projection
 from sqlkrp.stages.records import (
     RECORDS,
     Butterflies,
@@ -43,6 +43,7 @@ __all__ = [
     "beside",
     "cost",
     "encoded",
+    "hyperplane_names",
     "is_projection",
     "is_unicode",
     "missing_message",

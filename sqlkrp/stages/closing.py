@@ -6,9 +6,9 @@ columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -156,6 +156,13 @@ class Answers(Stage):
     def coded(self) -> Answers:
         """The same with the numbers of classes, from 0, for labels."""
         return replace(self, classes=tuple(range(len(self.classes))))
+
+    @property
+    def words(self) -> Mapping[int, tuple[Any, ...]]:
+        if "label" not in self.says:
+            return {}
+        before = self.says[: self.says.index("label")]
+        return {len(before) * self.n_inputs: self.classes}
 
 
 def sigmoid(X: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from sqlkrp.stages.prepare import Prepare
 from sqlkrp.stages.records import Butterflies, Linear
 from sqlkrp.stages.stage import Array, Cost, Stage, require, require_names
 
-__all__ = ["Program", "is_projection"]
+__all__ = ["Program", "hyperplane_names", "is_projection"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,6 +66,11 @@ class Program(Shown):
     def coded(self) -> Program:
         """The same with numbers for what is said in words."""
         return replace(self, stages=tuple(stage.coded() for stage in self.stages))
+
+    @property
+    def words(self) -> Mapping[int, tuple[Any, ...]]:
+        """What outputs may say in words, by their places: a number is a place in these."""
+        return self.stages[-1].words
 
     @property
     def cost(self) -> Cost:
@@ -123,10 +128,15 @@ class Program(Shown):
         last = kinds.index(True)
         while last + 1 < len(kinds) and isinstance(self.stages[last + 1], Butterflies):
             last += 1
-        names = tuple(f"hyperplane_{i}" for i in range(self.stages[last].n_outputs))
+        names = hyperplane_names(self.stages[last].n_outputs)
         return Program(self.stages[: last + 1], names)
 
 
 def is_projection(stage: Stage) -> bool:
     """Whether the outputs of a stage are <x, r> for a pool of hyperplanes r."""
     return isinstance(stage, Butterflies) or (isinstance(stage, Linear) and not stage.picks)
+
+
+def hyperplane_names(count: int) -> tuple[str, ...]:
+    """The names of so many outputs of a projection."""
+    return tuple(f"hyperplane_{i}" for i in range(count))

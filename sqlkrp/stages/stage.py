@@ -7,7 +7,7 @@ they hold (pruning, renumbering, joining side by side, checks, the map file), is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, NamedTuple
 
@@ -102,6 +102,11 @@ class Stage:
     def coded(self) -> Stage:
         """The same with numbers for what it says in words."""
         return self
+
+    @property
+    def words(self) -> Mapping[int, tuple[Any, ...]]:
+        """What it may say in words, of each output that does: by place, in the numbers' order."""
+        return {}
 
     def check(self) -> None:
         """Raise InconsistentMapError unless what only this kind of stage asks for holds."""
