@@ -35,6 +35,7 @@ __all__ = [
     "digest",
     "dumps",
     "glance",
+    "kind_in",
     "loads",
     "require_map_or_empty",
     "same_map",
@@ -146,6 +147,15 @@ def glance(text: str) -> tuple[str, list[str]] | None:
         return None
     whole = isinstance(columns, list) and all(isinstance(name, str) for name in columns)
     return (seen, columns) if whole else None
+
+
+def kind_in(path: Path) -> str | None:
+    """What a file says that it holds, unchecked: the name of a class; None if it says nothing."""
+    try:
+        kind = _parse(path.read_text(encoding="utf-8"), "it").get("map")
+    except (MapFileError, OSError, ValueError):
+        return None
+    return kind if isinstance(kind, str) else None
 
 
 def require_map_or_empty(path: Path) -> None:

@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from sklearn import preprocessing
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
@@ -894,3 +895,29 @@ def test_a_file_that_was_made_up_is_said_to_be_damaged(tmp_path, change):
     (tmp_path / "m.json").write_text(json.dumps(document))
     with pytest.raises(MapFileError, match="is damaged"):
         sqlkrp.load(tmp_path / "m.json")
+
+
+def test_a_model_is_not_saved_over_a_map(tmp_path):
+    krp().save(tmp_path / "k.map.json")
+    _, model = trained("Ridge")
+    with pytest.raises(TargetExistsError, match=r"holds a map \(KRP\)"):
+        model.save(tmp_path / "k.map.json")
+    model.save(tmp_path / "m.json")
+    model.save(tmp_path / "m.json")
+    assert sqlkrp.load(tmp_path / "k.map.json").digest_ == krp().digest_
+
+
+def test_classes_that_differ_in_case_have_columns_of_their_own(connection):
+    names = ("a", "A", "b")
+    model = sqlkrp.model(LogisticRegression().fit(features(), labels(*names)), krp())
+    assert model.program.names[1:] == ("probability_A_0", "probability_a_1", "probability_b")
+    store(connection, table())
+    assert sqlkrp.connect(connection).score(model, "t", into="s").rows == ROWS
+
+
+def test_a_sparse_matrix_in_front_of_a_map_is_said():
+    rows = scipy.sparse.csr_array(table().drop(columns="id").to_numpy())
+    with pytest.raises(ColumnError, match="a sparse matrix is not read here"):
+        sqlkrp.KRP(2, 4).fit(rows)
+    with pytest.raises(ColumnError, match="a sparse matrix is not read here"):
+        krp().transform(rows)

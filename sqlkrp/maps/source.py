@@ -356,6 +356,11 @@ def to_array(data: Any) -> NDArray[Any]:
     """A table without names as an array; masked entries are missing."""
     if isinstance(data, np.ma.MaskedArray):
         return np.ma.filled(data.astype("float64"), np.nan)
+    if hasattr(data, "tocsr"):
+        raise ColumnError(
+            "a sparse matrix is not read here: give dense rows (from OneHotEncoder by "
+            "sparse_output=False), or in a database (row, feature, value) input"
+        )
     return np.asarray(data)
 
 

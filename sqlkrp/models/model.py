@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Collection, Iterable
+import os
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from copy import copy
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sqlkrp.display import html_table
-from sqlkrp.errors import ColumnError, NotFittedError, ParameterError
-from sqlkrp.mapfile import Content
+from sqlkrp.errors import ColumnError, NotFittedError, ParameterError, TargetExistsError
+from sqlkrp.mapfile import Content, kind_in
 from sqlkrp.maps.allowed import Number
 from sqlkrp.maps.automatic import Taken
 from sqlkrp.maps.columns import spelt_in
@@ -145,6 +149,18 @@ class Model(Fitted):
             taken={},
             program=self._truth,
         )
+
+    @contextlib.contextmanager
+    def saving(self, path: str | os.PathLike[str], *, replace: bool = True) -> Iterator[None]:
+        """Write the model file at the end of a block that ends well; never over a map's."""
+        kind = kind_in(Path(path))
+        if kind not in (None, type(self).__name__):
+            raise TargetExistsError(
+                f"{str(path)!r} holds a map ({kind}), which this may need: give the model another "
+                "name"
+            )
+        with super().saving(path, replace=replace):
+            yield
 
     def restore(self, content: Content) -> None:
         """Become the model of a file, with whose parameters this one was made."""
@@ -407,9 +423,18 @@ def _times(weights: Array, stage: Linear) -> Array:
 
 
 def answer_names(stage: Answers) -> tuple[str, ...]:
-    """The names of what a classifier says."""
+    """The names of what a classifier says.
+
+    Classes that many engines would take for one name, as they differ in case, are numbered too.
+    """
+    texts = [str(one) for one in stage.classes]
+    alike = Counter(text.casefold() for text in texts)
+    ends = [
+        f"{text}_{place}" if alike[text.casefold()] > 1 else text
+        for place, text in enumerate(texts)
+    ]
     names: list[str] = []
     for one in stage.says:
         several = one != "label" and len(stage.classes) > 2
-        names += [f"{one}_{each}" for each in stage.classes] if several else [one]
+        names += [f"{one}_{end}" for end in ends] if several else [one]
     return tuple(names)
