@@ -1127,6 +1127,77 @@ MUTANTS = [
         "Postgres refuses a table after the work",
         ("tests/test_dialects.py::test_a_table_of_too_many_or_too_long_columns_is_foreseen",),
     ),
+    # --- models ---------------------------------------------------------------------------------
+    Mutant(
+        "sqlkrp/stages/closing.py",
+        "second = X[:, 0] > stage.middle",
+        "second = X[:, 0] < stage.middle",
+        "every label of two classes is the other one",
+        ("tests/test_models.py::test_every_estimator_says_in_sql_what_it_says_in_python",),
+    ),
+    Mutant(
+        "sqlkrp/sql/answers.py",
+        "THEN {labels[1]} ELSE {labels[0]} END",
+        "THEN {labels[0]} ELSE {labels[1]} END",
+        "the engine says the other label",
+        ("tests/test_models.py::test_every_estimator_says_in_sql_what_it_says_in_python",),
+    ),
+    Mutant(
+        "sqlkrp/sql/answers.py",
+        'before = [f"{other} < {top}" for other in group[:place]]',
+        "before: list[str] = []",
+        "of two largest values both have a vote",
+        ("tests/test_models.py::test_a_tie_is_the_first_s",),
+    ),
+    Mutant(
+        "sqlkrp/sql/answers.py",
+        'lower = [f"({value} - {tops[place // size]})" for place, value in enumerate(values)]',
+        'lower = [f"({value})" for place, value in enumerate(values)]',
+        "the exponentials of softmax leave the range of numbers",
+        ("tests/test_models.py::test_large_decisions_leave_no_range",),
+    ),
+    Mutant(
+        "sqlkrp/sql/answers.py",
+        'known["label"] = [levels.if_complete(_label(levels, stage, values, known))]',
+        'known["label"] = [_label(levels, stage, values, known)]',
+        "a row with a missing value has a label",
+        ("tests/test_models.py::test_rows_with_missing_values_have_no_answer",),
+    ),
+    Mutant(
+        "sqlkrp/models/estimators.py",
+        "weights = -slopes[:, None] * read.weights",
+        "weights = slopes[:, None] * read.weights",
+        "calibrated probabilities are those of the other class",
+        ("tests/test_models.py::test_every_estimator_says_in_sql_what_it_says_in_python",),
+    ),
+    Mutant(
+        "sqlkrp/models/fronts.py",
+        "shift=(prepare.shift - offset) / scale,",
+        "shift=prepare.shift - offset,",
+        "scalers in front of the map are folded in wrongly",
+        ("tests/test_models.py::test_a_pipeline_s_steps_are_in_the_model",),
+    ),
+    Mutant(
+        "sqlkrp/models/fronts.py",
+        "missing = none if value.fill is None else bool(category == value.fill)",
+        "missing = none",
+        "a missing text that was imputed is no category",
+        ("tests/test_categories.py::test_a_pipeline_with_texts_says_the_same_in_every_engine",),
+    ),
+    Mutant(
+        "sqlkrp/models/model.py",
+        "constant = constant + weights @ last.constant",
+        "pass",
+        "constants of features are lost where sums of sums are one",
+        ("tests/test_models.py::test_constants_of_features_are_in_the_model",),
+    ),
+    Mutant(
+        "sqlkrp/models/polynomials.py",
+        "rows = inputs.with_constant(1.0).coefficients",
+        "rows = inputs.with_constant(0.0).coefficients",
+        "terms that lack a factor vanish from the polynomial",
+        ("tests/test_models.py::test_a_model_of_a_polynomial_kernel_is_a_polynomial",),
+    ),
 ]
 
 

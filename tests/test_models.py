@@ -1,5 +1,6 @@
 """Models: what scikit-learn trained, as SQL; held against its own predictions."""
 
+import dataclasses
 import functools
 import hashlib
 import json
@@ -53,8 +54,12 @@ from sqlkrp.errors import ColumnError, MapFileError, ParameterError, TargetExist
 from sqlkrp.maps.parameters import copied
 from sqlkrp.models import scoring
 from sqlkrp.models.estimators import ESTIMATORS
+from sqlkrp.models.model import answer_names
 from sqlkrp.sql.dialects import DIALECTS
-from sqlkrp.stages import Linear, Program, SumOfProducts, apply
+from sqlkrp.sql.names import quote
+from sqlkrp.sql.options import Options
+from sqlkrp.sql.statement import write
+from sqlkrp.stages import Linear, Program, SumOfProducts, Votes, apply
 
 ROWS = 60
 
@@ -921,3 +926,65 @@ def test_a_sparse_matrix_in_front_of_a_map_is_said():
         sqlkrp.KRP(2, 4).fit(rows)
     with pytest.raises(ColumnError, match="a sparse matrix is not read here"):
         krp().transform(rows)
+
+
+# --- where it could be wrong ----------------------------------------------------------------------
+
+
+def of_columns(coef, classes=None, intercept=0.0, columns=("a", "b")):
+    """A model whose decisions are sums of columns as they are."""
+    one = sqlkrp.RandomProjection(len(columns), scaling=None, random_state=0).fit(list(columns))
+    same = Linear.dense(np.eye(len(columns)), np.zeros(len(columns)))
+    names = tuple(f"f{i}" for i in range(len(columns)))
+    one = one._with_program(Program((one.program.prepare, same), names))
+    return sqlkrp.model(map=one, coef=coef, intercept=intercept, classes=classes)
+
+
+def test_a_tie_is_the_first_s(engine):
+    """As NumPy's argmax has it, in labels and in votes."""
+    X = pd.DataFrame({"a": [1.0, 0.0, 2.0, 1.0], "b": [1.0, 0.0, 1.0, 3.0]})
+    model = of_columns([[1, 0], [0, 1], [0, 1]], ["x", "y", "z"]).saying(["label"])
+    votes = Program((*model.whole_.stages[:3], Votes(3, groups=1)), ("x", "y", "z"))
+    labels_of_rows = [("x",), ("x",), ("x",), ("y",)]
+    ones = [(1, 0, 0), (1, 0, 0), (1, 0, 0), (0, 1, 0)]
+    assert model.predict(X).tolist() == [one for (one,) in labels_of_rows]
+    assert list(map(tuple, votes.apply(X.to_numpy()))) == ones
+    engine.store(X.assign(id=range(4)))
+    facts = DIALECTS[engine.name]
+    query = model.query(quote("t", facts), Options(keep=("id",)))
+    for program, expected in ((model.program, labels_of_rows), (votes, ones)):
+        statement = write(dataclasses.replace(query, program=program), facts)
+        rows = sorted(engine.run(statement), key=lambda row: int(row[0]))
+        assert [tuple(row[1:]) for row in rows] == expected
+
+
+def test_large_decisions_leave_no_range(engine):
+    """1e308 and its like: no engine overflows, and the largest takes all."""
+    X = pd.DataFrame({"a": [1000.0, -1000.0, 1e300, 0.0], "b": [0.0, 0.0, -1e300, 0.0]})
+    two = of_columns([1, -1], ["no", "yes"]).saying(["label", "decision"])
+    several = of_columns([[1, 0], [0, 1], [-1, 0]], ["x", "y", "z"])
+    last = dataclasses.replace(several.answers, link="softmax", says=("label", "probability"))
+    program = Program((*several.whole_.stages[:-1], last), answer_names(last))
+    expected = program.apply(X.to_numpy())
+    assert np.isfinite(expected).all()
+    assert np.allclose(expected[:3, 1:], [[1, 0, 0], [0, 0, 1], [1, 0, 0]])
+    one = dataclasses.replace(two.answers, link="sigmoid", says=("label", "probability"))
+    sigmoid = Program((*two.whole_.stages[:-1], one), answer_names(one))
+    assert sigmoid.apply(X.to_numpy())[:, 1].tolist() == [1, 0, 1, 0.5]
+    engine.store(X.assign(id=range(4)))
+    facts = DIALECTS[engine.name]
+    for model, asked in ((several, program), (two, sigmoid)):
+        query = model.query(quote("t", facts), Options(keep=("id",)))
+        statement = write(dataclasses.replace(query, program=asked), facts)
+        rows = sorted(engine.run(statement), key=lambda row: int(row[0]))
+        found = np.array([[float(one) for one in row[2:]] for row in rows])
+        assert np.allclose(found, asked.apply(X.to_numpy())[:, 1:], atol=1e-12)
+
+
+def test_constants_of_features_are_in_the_model():
+    """f = x + 1, so that 2 f + 3 is 2 x + 5."""
+    one = sqlkrp.RandomProjection(1, scaling=None, random_state=0).fit(["a"])
+    moved = Linear.picked(1, np.zeros(1), 1.0, 1.0)
+    one = one._with_program(Program((one.program.prepare, moved), ("f",)))
+    model = sqlkrp.model(map=one, coef=[2.0], intercept=3.0)
+    assert model.predict(pd.DataFrame({"a": [0.0, 10.0]})).tolist() == [5, 25]
