@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from sqlkrp import report
+from sqlkrp import model_report, report
 from sqlkrp.arguments import Command, options_of, parser
 from sqlkrp.engines import (
     Database,
@@ -374,11 +374,11 @@ def _explain(given: argparse.Namespace) -> int:
         raise ParameterError(f"{given.map!r} holds a map, which weighs nothing: give a model")
     if given.db is None and given.file is None:
         terms = explain(fitted, given.top)
-        plain, lines = terms.as_plain(), report.explanation_lines(terms)
+        plain, lines = terms.as_plain(), model_report.explanation_lines(terms)
     else:
         with _open(given, given.file) as database:
             found = database.importance(fitted, _table(given, given.file), sample=given.sample)
-        plain, lines = asdict(found), report.importance_lines(found, given.top)
+        plain, lines = asdict(found), model_report.importance_lines(found, given.top)
     print(json.dumps(plain, indent=1, ensure_ascii=False) if given.json else "\n".join(lines))
     return 0
 

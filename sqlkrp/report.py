@@ -13,8 +13,6 @@ import numpy as np
 from sqlkrp.errors import ColumnError, visible
 from sqlkrp.maps.advice import counted
 from sqlkrp.maps.fitted import Fitted
-from sqlkrp.models.explaining import Explanation
-from sqlkrp.models.importance import Importance
 from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.forms import FORMS
 from sqlkrp.sql.planning import Plan, Way
@@ -25,9 +23,7 @@ from sqlkrp.verification import Stored, Verification
 __all__ = [
     "aligned",
     "columns_text",
-    "explanation_lines",
     "facts",
-    "importance_lines",
     "left_out_text",
     "map_lines",
     "pool_text",
@@ -39,8 +35,6 @@ __all__ = [
 
 _SHOWN_FEATURES = 10
 _NAMED_COLUMNS = 20
-# Characters of the longest bar.
-_BAR = 30
 # Rows of a result in a list, and columns of one of them.
 _SHOWN_ROWS = 5
 
@@ -271,58 +265,6 @@ def _feature_lines(result: Verification, every: bool) -> list[str]:
         verb = "is" if more == 1 else "are"
         lines.append(f"({counted(more, 'more feature')} {verb} no worse)")
     return lines
-
-
-def explanation_lines(found: Explanation) -> list[str]:
-    """The strongest terms of a model, with a bar for each."""
-    lines = []
-    several = len(found.decisions) > 1
-    for place, decision in enumerate(found.decisions):
-        if several:
-            lines.append(f"{decision}:")
-        lines += _term_lines(found, place, has_raw=not several)
-    shown, left = len(found.terms), found.n_terms - len(found.terms)
-    of_what = "columns as the model reads them (scaled, if its map scales them)"
-    lines.append(
-        f"{counted(shown, 'term')}"
-        + (f" of {found.n_terms:,}, the strongest" if left else "")
-        + f"; coefficients of {of_what}"
-        + ("" if several or found.constant.raw is None else ", and of raw ones")
-    )
-    if found.held:
-        lines.append("values of columns beyond the map's bounds are read as these (clip)")
-    return lines
-
-
-def _term_lines(found: Explanation, place: int, *, has_raw: bool) -> list[str]:
-    names = [visible(term.name) for term in found.terms]
-    width = max(map(len, ["constant", *names]))
-    largest = max((abs(term.coefficients[place]) for term in found.terms), default=0.0) or 1.0
-    lines = []
-    for name, term in [("constant", found.constant), *zip(names, found.terms, strict=True)]:
-        value = term.coefficients[place]
-        length = max(1, round(_BAR * abs(value) / largest)) if value and term.columns else 0
-        raw = f"  {term.raw[place]:>+11.4g}" if has_raw and term.raw is not None else ""
-        lines.append(f"{name:<{width}}  {value:>+11.4g}{raw}  {'█' * length}".rstrip())
-    return lines
-
-
-def importance_lines(found: Importance, top: int) -> list[str]:
-    """How much columns matter to a model, with a bar for each."""
-    shown = list(found.columns.items())[:top]
-    width = max(len(visible(name)) for name, _ in shown)
-    largest = max(value for _, value in shown) or 1.0
-    lines = [
-        f"{visible(name):<{width}}  {value:>8.3g}  {'█' * round(_BAR * value / largest)}".rstrip()
-        for name, value in shown
-    ]
-    left = len(found.columns) - len(shown)
-    more = f" ({counted(left, 'more column')} less)" if left else ""
-    return [
-        *lines,
-        f"mean change of the {found.what} on {counted(found.rows, 'row')} where a column has the "
-        f"values of other rows, as a share of its standard deviation{more}",
-    ]
 
 
 def _row_lines(result: Verification) -> list[str]:
