@@ -120,6 +120,11 @@ def add_answers(one: Parser) -> None:
         default="",
         help="of a model: what the names of its columns begin with, such as predicted_",
     )
+    add_way(one)
+
+
+def add_way(one: Parser) -> None:
+    """How a model is computed."""
     one.group("the SQL").add_argument(
         "--as",
         dest="as_",

@@ -29,6 +29,7 @@ from sqlkrp.argument_groups import (
     add_source,
     add_sql,
     add_storage,
+    add_way,
     add_written,
     names,
     path,
@@ -147,6 +148,7 @@ def _tables(one: Parser) -> None:
     output.add_argument(
         "--force", dest="replace", action="store_true", help="replace files of sqlkrp in DIR"
     )
+    add_way(one)
     add_dialect(one)
 
 

@@ -293,6 +293,8 @@ def _sql(given: argparse.Namespace) -> int:
 
 def _tables(given: argparse.Namespace) -> int:
     fitted = _load(given)
+    if isinstance(fitted, Model):
+        fitted = fitted.written_as(given.as_)
     files = fitted.save_tables(
         given.out, format=given.format, dialect=given.dialect, replace=given.replace
     )

@@ -988,3 +988,25 @@ def test_constants_of_features_are_in_the_model():
     one = one._with_program(Program((one.program.prepare, moved), ("f",)))
     model = sqlkrp.model(map=one, coef=[2.0], intercept=3.0)
     assert model.predict(pd.DataFrame({"a": [0.0, 10.0]})).tolist() == [5, 25]
+
+
+def test_each_way_has_side_tables_of_its_own(connection, tmp_path, monkeypatch):
+    """So that the statement of one way never joins the tables of another."""
+    _, model = trained("Ridge")
+    store(connection, table())
+    expected = model.predict(table())
+    for way in ("features", "polynomial"):
+        asked = model.written_as(way)
+        asked.save_tables(tmp_path / way)
+        monkeypatch.chdir(tmp_path / way)
+        connection.execute((tmp_path / way / "load.sql").read_text())
+    for way in ("features", "polynomial", "auto"):
+        text = model.written_as(way).to_sql("t", form="tables")
+        found = connection.execute(text).fetchnumpy()["prediction"]
+        assert np.allclose(found, expected, rtol=1e-9)
+    assert {*side_tables_of(model, "auto")} == {*side_tables_of(model, "polynomial")}
+    assert not {*side_tables_of(model, "auto")} & {*side_tables_of(model, "features")}
+
+
+def side_tables_of(model, way):
+    return model.written_as(way).statement("t", form="tables").side_tables

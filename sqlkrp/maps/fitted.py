@@ -231,6 +231,11 @@ class Fitted:
         return original
 
     @property
+    def token(self) -> str:
+        """What else the names of its side tables have, if there is more than one way to it."""
+        return ""
+
+    @property
     def _truth(self) -> Program:
         """What its file holds, and its digest is of."""
         return self._original.program
@@ -246,6 +251,7 @@ class Fitted:
             array_name=self.prefix,
             options=options,
             booleans=self.program.prepare.booleans,
+            token=self.token,
         )
 
     # --- files --------------------------------------------------------------------------------
@@ -284,7 +290,7 @@ class Fitted:
         if format not in facts.load_file:
             allowed = " or ".join(map(repr, facts.load_file))
             raise ParameterError(f"format={format!r} is not one {dialect} loads: use {allowed}")
-        tables = dict(side_tables(self.program, self.digest_).values())
+        tables = dict(side_tables(self.program, self.digest_, self.token).values())
         target = Path(folder)
         with write_folder(target, _OWN_FILES, replace=replace) as part:
             for name, columns in tables.items():

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sqlkrp.display import html_table
 from sqlkrp.errors import ColumnError, NotFittedError, ParameterError, TargetExistsError
-from sqlkrp.mapfile import Content, kind_in
+from sqlkrp.mapfile import Content, digest, kind_in
 from sqlkrp.maps.allowed import Number
 from sqlkrp.maps.automatic import Taken
 from sqlkrp.maps.columns import spelt_in
@@ -90,6 +90,11 @@ class Model(Fitted):
     @property
     def outputs(self) -> tuple[str, str]:
         return "says", ", ".join(self.program.names)
+
+    @property
+    def token(self) -> str:
+        # By features, as a polynomial, or of stored features: other tables each time.
+        return f"{digest(self.program.body)[:8]}_"
 
     @property
     def parameters_(self) -> dict[str, Any]:  # type: ignore[override]
