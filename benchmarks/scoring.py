@@ -39,6 +39,7 @@ DIGITS = str(Path(__file__).parents[1] / "examples" / "digits.csv")
 # Rows that a model is trained on: enough for weights as they are.
 TRAINED_ON = 6_000
 _ROWS_AT_ONCE = 8192
+_ROWS_FETCHED = 60_000
 
 
 def main() -> None:
@@ -115,7 +116,10 @@ def fetched(connection: duckdb.DuckDBPyConnection, pipeline: Any) -> None:
     """What a user would do instead."""
     frame = connection.table("source").df()
     label = frame.pop("label").to_numpy()
-    said = pipeline.predict(frame.to_numpy(dtype="float32"))
+    # In parts, as the sketches of 600,000 rows do not fit into 23 GB.
+    parts = range(0, len(frame), _ROWS_FETCHED)
+    pixels = (frame.iloc[i : i + _ROWS_FETCHED].to_numpy(dtype="float32") for i in parts)
+    said = np.concatenate([pipeline.predict(part) for part in pixels])
     connection.register("arrived", pa.table({"label": label, "said": said}))
     connection.execute("CREATE TABLE features AS SELECT * FROM arrived")
     connection.unregister("arrived")
