@@ -382,8 +382,10 @@ def test_signs_are_packed_in_every_engine(engine, form):
         assert [None if value is None else int(value) for value in row[1:]] == wanted
 
 
-@pytest.mark.parametrize("output", ["auto", "columns", "array"])
+@pytest.mark.parametrize("output", ["auto", "other"])
 def test_scores_of_numbers_against_bits(engine, output):
+    if output == "other":
+        output = "columns" if dialect(engine.name).output == "array" else "array"
     frame = rows(12)
     full = RankOneProjection(70, random_state=0).fit(frame)
     signs = RankOneProjection(70, binary=True, random_state=0).fit(frame)

@@ -206,7 +206,8 @@ def test_every_estimator_says_in_sql_what_it_says_in_python(name, connection):
     store(connection, table())
     db = sqlkrp.connect(connection)
     db.create(krp(), "t", "f", keep=["id"])
-    for number, (form, way) in enumerate(product(FORMS, ("features", "polynomial"))):
+    ways = [*product(FORMS, ["features"]), (FORMS[0], "polynomial")]
+    for number, (form, way) in enumerate(ways):
         db.score(everything(model), "t", into=f"s{number}", keep=["id"], form=form, as_=way)
         require_same(estimator, model, connection.execute(f"FROM s{number}").fetchall())
     db.score(everything(model), features="f", into="of_features", keep=["id"])
@@ -225,7 +226,8 @@ SOME = [
 def test_models_say_in_every_engine_what_they_say_in_python(engine, name):
     estimator, model = trained(name)
     engine.store(table())
-    for form, way in product(forms_of(engine.name), ("features", "polynomial")):
+    forms = forms_of(engine.name)
+    for form, way in [*product(forms, ["features"]), (forms[0], "polynomial")]:
         asked = everything(model).written_as(way)
         statement = asked.statement(("t",), keep=["id"], form=form, dialect=engine.name)
         require_same(estimator, model, engine.run(statement))
