@@ -710,7 +710,7 @@ MUTANTS = [
         'f"CASE WHEN {value} < {least} THEN {least} WHEN {value} > {most} THEN {most} "',
         'f"CASE WHEN {value} < {least} THEN {least} WHEN {value} > {most} THEN {value} "',
         "in loops outliers are not held from above",
-        ("tests/test_engines.py::test_every_stage_agrees_whatever_is_missing",),
+        ("tests/test_defaults.py::test_values_beyond_the_bounds_are_read_as_these",),
     ),
     Mutant(
         "sqlkrp/sql/loops.py",
