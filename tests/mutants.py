@@ -608,8 +608,8 @@ MUTANTS = [
     # --- outputs
     Mutant(
         "sqlkrp/sql/packing.py",
-        "place=i % _BITS",
-        "place=_BITS - 1 - i % _BITS",
+        "place=i % BITS",
+        "place=BITS - 1 - i % BITS",
         "scores read bits from the highest",
         ("tests/test_every_map.py::test_scores_of_numbers_against_bits",),
     ),

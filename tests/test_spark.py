@@ -140,6 +140,19 @@ def test_export_writes_a_folder_that_is_whole_or_not_there(spark, db, krp, tmp_p
     assert sorted(one.name for one in tmp_path.iterdir()) == [path.name, f"g.{kind}"]
 
 
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_scores_are_columns_in_a_folder_too(spark, db, krp, tmp_path, kind):
+    """Where features would be an array."""
+    model = sqlkrp.model(map=krp, coef=np.ones(len(krp.program.names)), classes=["no", "yes"])
+    path = tmp_path / f"s.{kind}"
+    assert db.score(model, "t", path=path, keep=["id"]).rows == 40
+    read = spark.read.option("header", True).format(kind).load(str(path))
+    assert read.columns == ["id", "label", "decision"]
+    said = {int(row[0]): row[1] for row in read.collect()}
+    expected = model.predict(FRAME).tolist()
+    assert [said[one] for one in FRAME["id"].tolist()] == expected
+
+
 def test_what_another_made_meanwhile_is_left_alone(spark, db, krp, tmp_path, monkeypatch):
     """Where nothing was when it was looked for, and something is when it is written."""
     spark.sql("CREATE TABLE f AS SELECT 1 AS precious")

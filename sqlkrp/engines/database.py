@@ -10,13 +10,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from dataclasses import replace as changed
 from pathlib import Path
 from typing import Any
 
 from sqlkrp.display import Shown
 from sqlkrp.engines.checks import check_columns, check_values
 from sqlkrp.engines.inputs import Input, look_at
-from sqlkrp.engines.results import opened
+from sqlkrp.engines.results import Result, opened
 from sqlkrp.engines.samples import computed_of_sample, sample_of
 from sqlkrp.engines.session import Session, TableOrFile, Target
 from sqlkrp.engines.sources import TableSource, read_input
@@ -38,7 +39,8 @@ from sqlkrp.sql.options import Options, with_options
 from sqlkrp.sql.preflight import require_fits
 from sqlkrp.sql.statement import Query, Statement, features_table, write
 from sqlkrp.sql.vectors import VECTOR
-from sqlkrp.verification import Verification, compare
+from sqlkrp.stages import Array
+from sqlkrp.verification import Stored, Verification, compare
 
 __all__ = ["Database", "Run"]
 
@@ -199,8 +201,6 @@ class Database(Shown):
         a folder of files, and has ``append``, ``format`` and ``partition_by``, as :meth:`create`.
         """
         storage = storage_in(self._session, replace, append, format, partition_by)
-        if options.output == "auto":
-            options = _with_output(options, self._session.output_of(path, storage))
         named = table.data.table if isinstance(table, TableSource) else table
         for source in (named, options.rows, *self._session.files()):
             if isinstance(source, Path):
@@ -211,6 +211,9 @@ class Database(Shown):
             self._session.transaction(keep=False),
         ):
             query, data = self._query(fitted, table, options, run_now=True)
+            if query.options.output == "auto":  # a model's is columns already
+                output = self._session.output_of(path, storage)
+                query = changed(query, options=_with_output(query.options, output))
             require_kept(storage.partition_by, query.options.keep)
             statement = self._written(query)
             check_values(self._session, query.program, data)
@@ -339,9 +342,7 @@ class Database(Shown):
             with self._session.transaction(keep=False), opened(self._session, result) as there:
                 if outputs is None:
                     fitted = fitted.said_in(there.types, there.name)
-                query, data = self._query(fitted, table, options, run_now=True)
-                check_values(self._session, query.program, data)
-                drawn = rows_of_sample(self._session, query, data, there, columns, sample)
+                drawn = self._stored(fitted, table, options, there, columns, sample)
             inputs, found, stored = drawn
             return compare(fitted.twin.coded(), inputs, found, "stored", tolerance, stored)
         with self._session.transaction(keep=False):
@@ -350,6 +351,20 @@ class Database(Shown):
             rows = check_values(self._session, query.program, data)
             statement, inputs, found = computed_of_sample(self._session, query, sample, rows)
         return compare(fitted.twin.coded(), inputs, found, statement.form, tolerance)
+
+    def _stored(
+        self,
+        fitted: Fitted,
+        table: TableOrFile | TableSource,
+        options: Options,
+        there: Result,
+        key: tuple[str, ...],
+        sample: int,
+    ) -> tuple[Array, Array, Stored]:
+        """A sample's inputs, what a result holds of its rows, and which these are."""
+        query, data = self._query(fitted, table, options, run_now=True)
+        check_values(self._session, query.program, data)
+        return rows_of_sample(self._session, query, data, there, key, sample)
 
     def _require(self, capability: str, instead: str) -> None:
         self._session.can.require(capability, self._session.dialect.name, instead)

@@ -14,6 +14,7 @@ from sqlkrp.mapfile import Content
 from sqlkrp.maps.allowed import Whole
 from sqlkrp.maps.automatic import Taken
 from sqlkrp.maps.base import Transformer
+from sqlkrp.maps.fitted import require_fitted
 from sqlkrp.maps.parameters import plain, title_of
 from sqlkrp.sql.options import Options, name_list, with_options
 
@@ -135,6 +136,4 @@ def _ends(names: Sequence[str]) -> str:
 
 def require_map(name: str, value: Any) -> None:
     """Raise ParameterError unless this is a map; whether it is fitted, it says itself."""
-    if not isinstance(value, FeatureMap):
-        kind = type(value).__name__
-        raise ParameterError(f"{name} is of type {kind}, not a map: give one, such as KRP(2, 100)")
+    require_fitted(name, value, FeatureMap)

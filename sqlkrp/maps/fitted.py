@@ -332,8 +332,8 @@ def _write_side_table(path: Path, columns: Table) -> None:
         path.write_bytes(csv_text([list(columns), *rows]).encode())
 
 
-def require_fitted(name: str, value: Any) -> None:
+def require_fitted(name: str, value: Any, kind: type[Fitted] = Fitted) -> None:
     """Raise ParameterError unless this is a map or a model; whether it is fitted, it says."""
-    if not isinstance(value, Fitted):
-        kind = type(value).__name__
-        raise ParameterError(f"{name} is of type {kind}, not a map: give one, such as KRP(2, 100)")
+    if not isinstance(value, kind):
+        given = type(value).__name__
+        raise ParameterError(f"{name} is of type {given}, not a map: give one, such as KRP(2, 100)")

@@ -42,9 +42,7 @@ Front = tuple[Value, ...]
 
 def plain_stage(front: Front) -> Prepare:
     """Values as the first stage of a program that has no map."""
-    count = len(front)
-    names = tuple(f"x{i}" for i in range(count))
-    none = Prepare(names, np.zeros(count), np.zeros(count), np.ones(count))
+    none = Prepare.plain([f"x{i}" for i in range(len(front))])
     return first_stage(none, front)
 
 

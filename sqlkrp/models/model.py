@@ -292,17 +292,9 @@ class Model(Fitted):
 
     def of_features(self: SomeModel) -> SomeModel:
         """The same model over a table that holds its map's features, under their names."""
-        truth = self._truth
-        count, propagates = len(self.names), truth.prepare.nulls == "propagate"
-        first = Prepare(
-            columns=self.names,
-            fill=np.zeros(count),
-            shift=np.zeros(count),
-            scale=np.ones(count),
-            nulls="propagate" if propagates else "error",
-            dtype=truth.prepare.dtype,
-        )
-        return self.behind(first)
+        prepare = self._truth.prepare
+        nulls = "propagate" if prepare.nulls == "propagate" else "error"
+        return self.behind(Prepare.plain(self.names, nulls, prepare.dtype))
 
     def behind(self: SomeModel, first: Prepare, factor: float = 1.0) -> SomeModel:
         """The same model over stored values, which a first stage reads; each times a factor."""

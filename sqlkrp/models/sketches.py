@@ -17,14 +17,13 @@ import numpy as np
 from sqlkrp.errors import ParameterError
 from sqlkrp.maps import RankOneProjection
 from sqlkrp.models.model import Model
-from sqlkrp.sql.packing import bit_names
+from sqlkrp.sql.packing import BITS, bit_names
 from sqlkrp.stages import Category, Prepare
 
 __all__ = ["HOLDS", "of_stored"]
 
 #: What a table of features may hold.
 HOLDS = ("features", "bits", "sketches")
-_BITS = 64
 
 
 def of_stored(model: Model, holds: str = "features") -> Model:
@@ -61,7 +60,7 @@ def _bits(model: Model) -> Prepare:
     count = len(model.names)
     columns = bit_names(RankOneProjection.prefix, count)
     bits = tuple(
-        Category(f"sign_{i}", columns[i // _BITS], None, False, i % _BITS) for i in range(count)
+        Category(f"sign_{i}", columns[i // BITS], None, False, i % BITS) for i in range(count)
     )
     first = _numbers(model)
     return replace(
@@ -75,6 +74,4 @@ def _bits(model: Model) -> Prepare:
 
 def _numbers(model: Model) -> Prepare:
     """The columns of a table of numbers as they are."""
-    count = len(model.names)
-    dtype = model.whole_.prepare.dtype
-    return Prepare(model.names, np.zeros(count), np.zeros(count), np.ones(count), dtype=dtype)
+    return Prepare.plain(model.names, dtype=model.whole_.prepare.dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -57,6 +58,13 @@ class Prepare(Stage):
         # A map file has them as lists.
         object.__setattr__(self, "categories", tuple(Category(*one) for one in self.categories))
         super().__post_init__()
+
+    @classmethod
+    def plain(cls, columns: Sequence[str], nulls: str = "error", dtype: str = "float64") -> Prepare:
+        """Of columns as they are."""
+        count = len(columns)
+        zeros, ones = np.zeros(count), np.ones(count)
+        return cls(tuple(columns), zeros, zeros, ones, nulls=nulls, dtype=dtype)
 
     def check(self) -> None:
         require((self.low is None) == (self.high is None), "one of two bounds is missing")
