@@ -12,9 +12,11 @@ from support import FORMS, dyadic, paper_krp, store, unguarded
 import sqlkrp
 from sqlkrp.errors import ParameterError
 from sqlkrp.sql.dialects import DIALECTS
+from sqlkrp.sql.options import Options
 from sqlkrp.sql.planning import plan_program
 from sqlkrp.sql.sharing import butterflies, paired, plain, shared
-from sqlkrp.stages import Linear, SumOfProducts, apply, cost
+from sqlkrp.sql.statement import Query, write
+from sqlkrp.stages import Linear, Prepare, Program, SumOfProducts, apply, cost
 
 DUCKDB = DIALECTS["duckdb"]
 POOLS = {
@@ -326,3 +328,52 @@ def test_ranges_that_are_none_are_refused(run_cli, tmp_path, wrong):
     paper_krp(2, 3, random_state=0).fit(["a"]).save(tmp_path / "m.json")
     arguments = ("sql", "m.json", "--table", "t", f"--components-only={wrong}")
     assert "is no number or range" in run_cli(*arguments, code=2).stderr
+
+
+#: Maps with so many weights, or coordinates, that these stand in arrays.
+OF_ARRAYS = {
+    "weights": lambda **options: sqlkrp.RandomProjection(100, pool="gaussian", **options),
+    "distances": lambda **options: sqlkrp.Nystroem(100, gamma=0.01, **options),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("nulls", ["error", "mean", "propagate"])
+@pytest.mark.parametrize("name", OF_ARRAYS)
+def test_many_weights_are_functions_of_arrays(connection, name, nulls, dtype):
+    frame = dyadic(120, 30)
+    store(connection, frame)
+    one = OF_ARRAYS[name](nulls=nulls, dtype=dtype, scaling=None, random_state=0)
+    with sqlkrp.connect(connection) as db:
+        one.fit(db.source("t"))
+        statement = one.statement("t", form="wide")
+        assert len(re.findall("ARRAY_(INNER_PRODUCT|DISTANCE)", statement.text)) >= 100
+        # Names and operators that the engine plans are few; the numbers of an array are one text.
+        assert statement.plan.written < 1_000 < 3_000 <= statement.plan.numbers
+        if nulls != "error":
+            connection.execute("UPDATE t SET c3 = NULL WHERE c0 > 2")
+        for output in ("columns", "array"):
+            assert db.verify(one, "t", form="wide").ok
+            db.create(one, "t", f"f_{output}", form="wide", output=output)
+    looked = "SELECT COUNT(*) FROM f_array WHERE LIST_COUNT(#1) = 100"
+    (there,) = connection.execute(looked).fetchone()
+    whole = (frame.c0 <= 2).sum() if nulls == "propagate" else 120
+    assert there == whole
+
+
+def test_inner_products_are_exact_where_sums_are(connection):
+    """Weights that are multiples of 1/8: nothing may be rounded, in the text neither."""
+    frame, weights = dyadic(50, 40), dyadic(70, 40, seed=1).to_numpy()
+    store(connection, frame)
+    program = Program((Prepare.plain(list(frame)), Linear.dense(weights, weights[:, 0].copy())),
+                      tuple(f"f{i}" for i in range(70)))  # fmt: skip
+    plan = plan_program(program, "auto", DUCKDB)
+    assert plan.arrays == {1}
+    query = Query(program, "0" * 64, "a program", '"t"', "f", Options(form="wide"))
+    found = connection.execute(write(query, DUCKDB).text).df().to_numpy()
+    assert np.array_equal(found, frame.to_numpy() @ weights.T + weights[:, 0])
+
+
+def test_few_weights_stay_where_people_read_them(connection):
+    program = sqlkrp.RandomProjection(4, pool="gaussian", random_state=0).fit(["a", "b"]).program
+    assert not plan_program(program, "auto", DUCKDB).arrays

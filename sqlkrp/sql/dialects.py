@@ -46,6 +46,10 @@ _DUCKDB = Dialect(
     array="[{items}]",
     array_cast="CAST({array} AS {type}[{count}])",
     array_item="{array}[{place}]",
+    inner_product="ARRAY_INNER_PRODUCT({array}, CAST('[{numbers}]' AS {type}[{count}]))",
+    squared_distance=(
+        "CAST(POWER(ARRAY_DISTANCE({array}, CAST('[{numbers}]' AS {type}[{count}])), 2) AS {type})"
+    ),
     collect="LIST(value ORDER BY feature ASC)",
     loops=LoopFacts(
         first=1,

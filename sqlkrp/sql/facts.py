@@ -218,6 +218,10 @@ class Dialect:
     """One item of an {array}: number {place} from 1, {index} from 0."""
     array_when: str = "CASE WHEN {test} THEN {array} END"
     """An {array} in rows that pass a {test}, and none in the others."""
+    inner_product: str | None = None
+    """The sum of products of the items of an {array} and of {count} {numbers} of a {type}."""
+    squared_distance: str | None = None
+    """The sum of squares of what these are apart."""
     collect: str | None = None
     """The aggregate of column value as an array, in the order of column feature."""
     loops: LoopFacts | None = None

@@ -19,6 +19,8 @@ __all__ = ["FORMS", "Form"]
 _GATHERED = 2_000
 # Numbers in the lists of an array form's text, a megabyte and more; beyond, tables are read sooner.
 _NUMBERS = 200_000
+# Weights in the inner products of a wide statement: 20 MB of text, and two seconds to plan.
+_WEIGHTS = 2_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +51,9 @@ def _suits_wide(plan: Plan, long: LongInput | None, dialect: Dialect) -> tuple[b
     few, because = _suits_gathered(plan, long, dialect)
     if not few:
         return few, because
-    operations = plan.additions + plan.products
+    if plan.numbers > _WEIGHTS:
+        return False, f"{plan.numbers:,} weights, and up to {_WEIGHTS:,} stand in a statement"
+    operations = plan.written
     limit, known = dialect.most_operations()
     few = operations <= limit
     return few, (

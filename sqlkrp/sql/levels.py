@@ -79,6 +79,10 @@ class Levels:
         way = None if self.job.plan is None else self.job.plan.chosen.get(position)
         return None if way is None else way.circuit
 
+    def is_of_arrays(self, position: int) -> bool:
+        """Whether a stage is planned as functions of arrays."""
+        return self.job.plan is not None and position in self.job.plan.arrays
+
     def sum_of(self, plus: Sequence[str], minus: Sequence[str], constant: float = 0.0) -> str:
         """Sum of ``plus`` minus sum of ``minus``, balanced, and a constant."""
         if not plus and not minus:

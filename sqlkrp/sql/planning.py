@@ -25,7 +25,7 @@ from sqlkrp.sql.sharing import (
     plain,
     shared,
 )
-from sqlkrp.stages import Butterflies, Linear, Program, Stage, SumOfProducts, cost
+from sqlkrp.stages import Butterflies, Distances, Linear, Program, Stage, SumOfProducts, cost
 
 __all__ = ["PLANS", "Plan", "Way", "plan_program"]
 
@@ -37,6 +37,9 @@ _GROUP_SIZES = (2, 3, 4, 5, 6, 7, 8)
 _LARGEST_TABLE = 2_000_000
 # What a statement is planned for; how many rows there are is not counted before.
 _ROWS = 100_000
+# Putting the inputs of a row into an array takes as long as about so many sums of them; and fewer
+# numbers are no text that anybody waits for, so they stay where people can read them.
+_SUMS_AN_ARRAY, _NUMBERS_AN_ARRAY = 4, 2_000
 # A column for each pair is worth it if so many terms find theirs computed already.
 _PAIRS_SAVE = 0.25
 
@@ -76,6 +79,8 @@ class Plan(Shown):
     chosen: dict[int, Way]
     pairs: dict[int, Pairs]
     """Products that are computed once, by the position of their stage."""
+    arrays: frozenset[int] = frozenset()
+    """The positions of stages that are functions of arrays."""
 
     def _facts(self) -> dict[str, Any]:
         sums = [way.name for way in self.chosen.values()]
@@ -96,6 +101,19 @@ class Plan(Shown):
         saved = sum(pairs.saved for pairs in self.pairs.values())
         return self.program.cost.products - saved
 
+    @cached_property
+    def written(self) -> int:
+        """Operations that a statement names: a function of an array is one of these."""
+        packed = [self.program.stages[i] for i in self.arrays]
+        inside = sum(sum(cost(stage)) - stage.n_inputs - stage.n_outputs for stage in packed)
+        return self.additions + self.products - inside
+
+    @cached_property
+    def numbers(self) -> int:
+        """Numbers of the arrays that stand in a statement."""
+        packed = (self.program.stages[i] for i in self.arrays)
+        return sum(stage.n_inputs * stage.n_outputs for stage in packed)
+
 
 def plan_program(
     program: Program, plan: str, dialect: Dialect, *, n_kept: int = 0, every_column: bool = False
@@ -107,13 +125,15 @@ def plan_program(
     program = program.only(every_column=every_column)
     limit = dialect.limits.select_columns
     room = None if limit is None else limit - n_kept - 1
-    ways, chosen, pairs = {}, {}, {}
+    ways, chosen, pairs, arrays = {}, {}, {}, set()
     for i, stage in enumerate(program.stages):
         if found := _ways(stage, plan, dialect, room):
             ways[i], chosen[i] = found, _choose(found, plan)
         if isinstance(stage, SumOfProducts) and (shared_pairs := _worth_pairs(stage, room)):
             pairs[i] = shared_pairs
-    return Plan(program, ways, chosen, pairs)
+        if _is_of_arrays(stage, dialect):
+            arrays.add(i)
+    return Plan(program, ways, chosen, pairs, frozenset(arrays))
 
 
 def _worth_pairs(stage: SumOfProducts, room: int | None) -> Pairs | None:
@@ -123,6 +143,23 @@ def _worth_pairs(stage: SumOfProducts, room: int | None) -> Pairs | None:
     found = paired(stage)
     fits = room is None or len(found.pairs) + len(np.unique(found.others)) <= room
     return found if fits and found.saved > _PAIRS_SAVE * found.place.size else None
+
+
+def _is_of_arrays(stage: Stage, dialect: Dialect) -> bool:
+    """Whether sums with weights, or distances, are quicker as functions of arrays.
+
+    Each is then one function of one literal, in place of thousands of operations to be planned.
+    """
+    if isinstance(stage, Linear):
+        function = None if stage.is_signed or stage.picks else dialect.inner_product
+    elif isinstance(stage, Distances):
+        # A point that does not read an input says nothing of it; an array would.
+        whole = len(stage.value) == stage.n_sums * stage.n_inputs
+        function = dialect.squared_distance if whole else None
+    else:
+        return False
+    enough = len(stage.value) >= max(_SUMS_AN_ARRAY * stage.n_inputs, _NUMBERS_AN_ARRAY)
+    return function is not None and enough
 
 
 def _choose(ways: list[Way], plan: str) -> Way:

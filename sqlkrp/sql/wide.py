@@ -11,7 +11,7 @@ once; they are never parsed again.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -24,7 +24,7 @@ from sqlkrp.sql.levels import Levels
 from sqlkrp.sql.names import balanced, firm_cast, quote, soft_cast, text
 from sqlkrp.sql.sharing import Circuit, Pairs
 from sqlkrp.sql.vectors import Vector
-from sqlkrp.stages import Answers, Bounds, Prepare, Shares, Stage, Votes
+from sqlkrp.stages import Answers, Array, Bounds, Prepare, Shares, Stage, Votes
 from sqlkrp.stages.records import Butterflies, Distances, Elementwise, Linear, SumOfProducts
 
 __all__ = ["WRITERS", "begun", "casts", "ended", "write_wide_form", "written"]
@@ -185,6 +185,8 @@ def _linear(levels: Levels, stage: Linear, position: int, values: Vector) -> Vec
     circuit = levels.circuit_at(position)
     if circuit is not None:
         return _circuit(levels, circuit, values, constants)
+    if levels.is_of_arrays(position):
+        return _inner_products(levels, stage, values, constants)
     written = values if values.is_named else [_as_factor(value) for value in values]
     terms = [
         f"{written[place]} * {levels.literal(weight)}"
@@ -196,6 +198,36 @@ def _linear(levels: Levels, stage: Linear, position: int, values: Vector) -> Vec
         for (first, last), constant in zip(ends, constants, strict=True)
     ]
     return levels.named(sums, "h")
+
+
+def _inner_products(
+    levels: Levels, stage: Linear, values: Vector, constants: Sequence[float]
+) -> Vector:
+    """Sums as inner products of one array of the inputs with the weights, each one literal."""
+    products = _with_arrays(levels, levels.dialect.inner_product, stage.matrix(), values)
+    sums = [
+        levels.sum_of([product], [], constant)
+        for product, constant in zip(products, constants, strict=True)
+    ]
+    return levels.named(sums, "h")
+
+
+def _with_arrays(
+    levels: Levels, function: str | None, matrix: Array, values: Vector
+) -> Iterator[str]:
+    """A function of one array of the values, and of each row of a matrix as one literal."""
+    dialect, dtype = levels.dialect, levels.job.dtype
+    assert function is not None
+    assert dialect.array_cast is not None
+    facts = {"type": levels.job.type_name, "count": len(values)}
+    there = "complete = 1" if levels.complete else ""
+    packed = Vector(values, there=there).as_array(dialect)
+    (array,) = levels.level({"a": dialect.array_cast.format(array=packed, **facts)}).values()
+    # So many digits are read as the same number again.
+    digits = f"%.{9 if dtype == 'float32' else 17}g"
+    for row in matrix.astype(dtype).tolist():
+        numbers = ",".join(map(digits.__mod__, row))
+        yield function.format(array=array, numbers=numbers, **facts)
 
 
 # Names, places and products of them.
@@ -289,6 +321,9 @@ def _terms_of_pairs(levels: Levels, pairs: Pairs, values: Vector) -> list[list[s
 
 
 def _distances(levels: Levels, stage: Distances, position: int, values: Vector) -> Vector:
+    if levels.is_of_arrays(position):
+        function = levels.dialect.squared_distance
+        return levels.named(list(_with_arrays(levels, function, stage.matrix(), values)), "h")
     differences = [
         f"({values[place]} - {levels.literal(coordinate)})" if coordinate else values[place]
         for place, coordinate in zip(

@@ -62,6 +62,12 @@ class _Entries(Stage):
         """Where each output's entries begin; one more at the end."""
         return np.searchsorted(self.output, np.arange(self.n_sums + 1))
 
+    def matrix(self) -> Array:
+        """Its values as a matrix (output, input)."""
+        found = np.zeros((self.n_sums, self.n_inputs))
+        found[self.output, self.input] = self.value
+        return found
+
 
 @dataclass(frozen=True, eq=False)
 class Linear(_Entries):
@@ -97,12 +103,6 @@ class Linear(_Entries):
         n_sums, n_inputs = weights.shape
         index = output.astype("i4"), input.astype("i4")
         return cls(n_inputs, n_sums, *index, weights[output, input], constant)
-
-    def matrix(self) -> Array:
-        """Its weights as a matrix (output, input)."""
-        found = np.zeros((self.n_sums, self.n_inputs))
-        found[self.output, self.input] = self.value
-        return found
 
     @classmethod
     def picked(
