@@ -482,7 +482,7 @@ def test_one_of_a_thing_is_told_in_the_singular(run_cli, tmp_path, monkeypatch):
     assert "on 1 row, " in run_cli(*verify).stdout
     wrong = ("draw", "t.csv", "--map", "pca", "--components", 2, "-o", "n.json")
     assert "more than the 1 column given: use 1 or fewer" in run_cli(*wrong, code=2).stderr
-    monkeypatch.setattr("sqlkrp.engines.database.compare", one_wrong)
+    monkeypatch.setattr("sqlkrp.engines.verifying.compare", one_wrong)
     assert "NOT equal: 1 of 1 feature is wrong" in run_cli(*verify, code=1).stdout
 
 
