@@ -21,14 +21,21 @@ def explanation_lines(found: Explanation) -> list[str]:
         if several:
             lines.append(f"{decision}:")
         lines += _term_lines(found, place, has_raw=not several)
-    shown, left = len(found.terms), found.n_terms - len(found.terms)
+    shown = sum(term.size > 0 for term in found.terms)
     of_what = "columns as the model reads them (scaled, if its map scales them)"
     lines.append(
         f"{counted(shown, 'term')}"
-        + (f" of {found.n_terms:,}, the strongest" if left else "")
+        + (f" of {found.n_terms:,}, the strongest" if shown < found.n_terms else "")
+        + (
+            f", and {len(found.terms) - shown:,} of raw columns alone, as these are shifted"
+            if shown < len(found.terms)
+            else ""
+        )
         + f"; coefficients of {of_what}"
         + ("" if several or found.constant.raw is None else ", and of raw ones")
     )
+    if found.error is not None:
+        lines.append(f"of a short model: {found.error}")
     if found.held:
         lines.append("values of columns beyond the map's bounds are read as these (clip)")
     return lines

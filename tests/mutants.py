@@ -1198,6 +1198,34 @@ MUTANTS = [
         "terms that lack a factor vanish from the polynomial",
         ("tests/test_models.py::test_a_model_of_a_polynomial_kernel_is_a_polynomial",),
     ),
+    Mutant(
+        "sqlkrp/models/shortening.py",
+        "there = np.append(0, kept)",
+        "there = kept",
+        "a short model loses its constant",
+        ("tests/test_shortening.py",),
+    ),
+    Mutant(
+        "sqlkrp/models/shortening.py",
+        "if power % 2 == 0 and least < 0 < most:",
+        "if False:",
+        "the bound of what is dropped takes a square for negative",
+        ("tests/test_shortening.py",),
+    ),
+    Mutant(
+        "sqlkrp/models/shortening.py",
+        "np.where(high >= end, np.inf, high)",
+        "high",
+        "a column that is not held is taken for one with bounds",
+        ("tests/test_shortening.py",),
+    ),
+    Mutant(
+        "sqlkrp/models/polynomials.py",
+        "np.argsort(-sizes",
+        "np.argsort(sizes",
+        "the weakest terms are taken for the strongest",
+        ("tests/test_shortening.py",),
+    ),
 ]
 
 

@@ -17,7 +17,7 @@ from sqlkrp.engines.asking import query_of, with_output, written
 from sqlkrp.engines.checks import check_values
 from sqlkrp.engines.creating import made, require_room
 from sqlkrp.engines.inputs import look_at
-from sqlkrp.engines.samples import sample_of
+from sqlkrp.engines.samples import inputs_of_sample, sample_of
 from sqlkrp.engines.session import Session, TableOrFile
 from sqlkrp.engines.sources import TableSource
 from sqlkrp.engines.targets import (
@@ -230,6 +230,32 @@ class Database(Shown):
             columns = fitted.program.prepare.reads
             drawn = sample_of(self._session, query.relation, columns, sample, rows)
             return importance(self._session, query, fitted, drawn)
+
+    @with_options("long", "rows")
+    def shorten(
+        self,
+        model: Any,
+        table: TableOrFile | TableSource,
+        terms: int,
+        *,
+        options: Options,
+        sample: int = 1000,
+    ) -> Any:
+        """The model of the strongest terms of one that is a polynomial, and its error on rows.
+
+        As :meth:`Model.shortened`, with the error measured on a sample of the table's rows: the
+        largest difference and the root mean square one, and the share of labels that change.
+        """
+        from sqlkrp.models.scoring import scoring
+
+        Whole(1).require("sample", sample)
+        whole = scoring(model, table, None, None, None)[0]
+        short = whole.shortened(terms)
+        with self._session.transaction(keep=False):
+            query, data = query_of(self._session, whole, table, options, run_now=True)
+            rows = check_values(self._session, query.program, data)
+            _, inputs = inputs_of_sample(self._session, query, (), (), sample, rows)
+        return short.compared_with(whole, inputs)
 
     @with_options()
     def relation(

@@ -11,16 +11,17 @@ from typing import Any, TypeVar
 from sqlkrp.display import html_table
 from sqlkrp.errors import ColumnError, ParameterError
 from sqlkrp.mapfile import digest
-from sqlkrp.maps.allowed import Number
+from sqlkrp.maps.allowed import Number, Whole
 from sqlkrp.maps.columns import spelt_in
 from sqlkrp.maps.parameters import title_of
 from sqlkrp.models.polynomials import cheaper_as_polynomial, polynomial_program
 from sqlkrp.models.predicting import Predicting
+from sqlkrp.models.shortening import measured, shortened
 from sqlkrp.models.trained import PREDICTION
-from sqlkrp.models.weighing import answer_names, saying
+from sqlkrp.models.weighing import answer_names, folded, saying
 from sqlkrp.sql.options import Options, name_list
 from sqlkrp.sql.statement import Query
-from sqlkrp.stages import Answers, Linear, Prepare, Program
+from sqlkrp.stages import Answers, Array, Linear, Prepare, Program
 
 __all__ = ["PREDICTION", "Model", "answer_names"]
 
@@ -41,13 +42,18 @@ class Model(Predicting):
 
     @property
     def title(self) -> str:
-        if self.features is None:
-            return self.estimator
-        return f"{self.estimator} on {title_of(self.features, self.features.get_params(False))}"
+        title, one = self.estimator, self.features
+        if one is not None:
+            title += f" on {title_of(one, one.get_params(False))}"
+        return title if self.shortening is None else f"{title}, {self.shortening.title}"
 
     @property
     def description(self) -> str:
         return self.title
+
+    @property
+    def error(self) -> str | None:
+        return None if self.shortening is None else self.shortening.error
 
     @property
     def outputs(self) -> tuple[str, str]:
@@ -67,6 +73,7 @@ class Model(Predicting):
             "columns": f"{len(self.program.prepare.columns):,}",
             "says": ", ".join(self.program.names[:10]),
             "digest": self.digest_[:12],
+            **({} if self.error is None else {"error": self.error}),
         }
         return html_table(self.title, rows)
 
@@ -157,6 +164,11 @@ class Model(Predicting):
 
     def behind(self: SomeModel, first: Prepare, factor: float = 1.0) -> SomeModel:
         """The same model over stored values, which a first stage reads; each times a factor."""
+        if self.shortening is not None:
+            raise ParameterError(
+                "a short model weighs products of columns and no features: give the table of its "
+                "columns, or the whole model"
+            )
         truth = self._truth
         decisions = truth.stages[self.after]
         assert isinstance(decisions, Linear)
@@ -183,6 +195,45 @@ class Model(Predicting):
         last = replace(answers, threshold=_threshold(answers, threshold))
         stages = (*self._truth.stages[:-1], last)
         return self._changed(whole_=replace(self._truth, stages=stages))
+
+    def shortened(self: SomeModel, terms: int, on: Any = None) -> SomeModel:
+        """The model of so many terms, the strongest of the polynomial that this one is.
+
+        Strong are terms of large coefficients in the columns as the model reads them (scaled, if
+        its map scales them), as :meth:`explain` lists them; the constant stays and is not counted.
+        It is a model of its own, with its own digest, which says what the dropped terms add at
+        most, where the columns have bounds; and with rows to be compared ``on`` (a DataFrame or an
+        array) how far it is from this one there. :meth:`sqlkrp.Database.shorten` compares them on
+        rows of a table.
+        """
+        if self.shortening is not None:
+            raise ParameterError(f"this model has {self.shortening.title}: shorten the whole one")
+        whole = folded(self._truth, self.after)
+        kept = int(Whole(1).require("terms", terms))
+        program, names, what = shortened(whole, self.sums_at(whole), kept)
+        unread = set(whole.prepare.reads) - set(program.prepare.reads)
+        left_out = dict.fromkeys(sorted(unread), "in no term that is left")
+        short = self._changed(
+            whole_=program,
+            after=2,
+            names=names,
+            shortening=what,
+            left_out_=self.left_out_ | left_out,
+        )
+        return short if on is None else short.compared_with(self, self._inputs(on))
+
+    def compared_with(self: SomeModel, whole: SomeModel, inputs: Array) -> SomeModel:
+        """The short model, saying how far it is from the whole one on rows of that one's inputs."""
+        assert self.shortening is not None
+        says = (self.number,) if self.answers is None else (self.number, "label")
+        columns = whole._truth.prepare.columns
+        read = [columns.index(one) for one in self._truth.prepare.columns]
+        before, after = (
+            whole._weighed(says).apply(inputs),
+            self._weighed(says).apply(inputs[:, read]),
+        )
+        found = measured(before, after, self.number, has_labels=self.answers is not None)
+        return self._changed(shortening=self.shortening._replace(measured=found))
 
     def query(self, relation: str, options: Options) -> Query:
         if options.output not in ("auto", "columns"):

@@ -18,6 +18,7 @@ from sqlkrp.maps.automatic import Taken
 from sqlkrp.maps.feature_map import FeatureMap
 from sqlkrp.maps.fitted import Fitted
 from sqlkrp.maps.parameters import plain
+from sqlkrp.models.shortening import Shortening
 from sqlkrp.models.weighing import folded, saying
 from sqlkrp.stages import Answers, Linear, Program, require
 
@@ -42,6 +43,7 @@ class Trained(Fitted):
         names: Iterable[str] = (),
         after: int = 1,
         says: Iterable[str] = (),
+        shortening: Any = None,
     ) -> None:
         self.estimator = estimator
         """What was trained, in one line."""
@@ -53,6 +55,8 @@ class Trained(Fitted):
         """How many stages make them."""
         self.says = tuple(says)
         """What its SQL says if nothing else is asked for."""
+        self.shortening = Shortening.from_file(shortening)
+        """Of a short model, which weighs products of columns: of how many terms, and its error."""
         self.as_ = "auto"
         """How it is computed."""
         self.before_names = ""
@@ -67,6 +71,7 @@ class Trained(Fitted):
             "says": list(self.says),
             "classes": None if answers is None else list(answers.classes),
             "threshold": None if answers is None else answers.threshold,
+            **({} if self.shortening is None else {"shortening": self.shortening.as_plain()}),
         }
 
     @property
@@ -74,6 +79,13 @@ class Trained(Fitted):
         """The last stage of a classifier; None of a regression."""
         last = self._truth.stages[-1]
         return last if isinstance(last, Answers) else None
+
+    @property
+    def number(self) -> str:
+        """What it says in numbers: predictions, or behind labels decisions, else probabilities."""
+        if self.answers is None:
+            return PREDICTION
+        return "decision" if "decision" in self.answers.says else "probability"
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -97,6 +109,7 @@ class Trained(Fitted):
                 "names": list(self.names),
                 "after": self.after,
                 "says": list(self.says),
+                **({} if self.shortening is None else {"shortening": self.shortening}),
             },
             seed=self.seed_,
             left_out=self.left_out_,
@@ -135,6 +148,8 @@ class Trained(Fitted):
         assert isinstance(weights, Linear)
         require(weights.constant is not None, "its decisions have no intercept")
         require(len(self.names) == weights.n_inputs, "its features and weights differ in number")
+        short = self.shortening
+        require(short is None or short.is_of(len(self.names)), "what was dropped is told wrongly")
         last = stages[-1]
         known = last.says if isinstance(last, Answers) else (PREDICTION,)
         require(bool(self.says) and set(self.says) <= set(known), "it says what it does not know")
