@@ -17,7 +17,7 @@ from sqlkrp.mapfile import Content, kind_in
 from sqlkrp.maps.automatic import Taken
 from sqlkrp.maps.feature_map import FeatureMap
 from sqlkrp.maps.fitted import Fitted
-from sqlkrp.maps.parameters import plain
+from sqlkrp.maps.parameters import plain, require_known
 from sqlkrp.models.shortening import Shortening
 from sqlkrp.models.weighing import folded, saying
 from sqlkrp.stages import Answers, Linear, Program, require
@@ -101,6 +101,7 @@ class Trained(Fitted):
         return whole
 
     def content(self) -> Content:
+        require_known(self.features)
         return Content(
             map=type(self).__name__,
             parameters={
