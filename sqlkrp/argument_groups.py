@@ -34,6 +34,7 @@ __all__ = [
     "add_source",
     "add_sql",
     "add_storage",
+    "add_terms",
     "add_written",
     "names",
     "path",
@@ -134,6 +135,12 @@ def add_way(one: Parser) -> None:
         help="of a model: how it is computed: by the map's features, as the polynomial in the "
         "columns that it is with many maps, or auto: what has fewer operations (default: auto)",
     )
+    add_terms(one, "of a model that is a polynomial in its columns: only its N strongest terms")
+
+
+def add_terms(one: Parser, meaning: str, **more: Any) -> None:
+    """How many terms of a model are left."""
+    one.group("the SQL").add_argument("--terms", type=int, metavar="N", help=meaning, **more)
 
 
 def add_source(one: Parser, **more: Any) -> None:

@@ -29,6 +29,7 @@ from sqlkrp.argument_groups import (
     add_source,
     add_sql,
     add_storage,
+    add_terms,
     add_way,
     add_written,
     names,
@@ -272,6 +273,31 @@ def _explain(one: Parser) -> None:
     add_engine(one)
 
 
+def _shorten(one: Parser) -> None:
+    add_model(one)
+    add_database(one, file=True)
+    add_long(one)
+    one.group("input").add_argument(
+        "--sample",
+        type=int,
+        default=1000,
+        metavar="ROWS",
+        help="with a table: on how many rows the error is measured, drawn at random (default: "
+        "1000)",
+    )
+    add_terms(one, "how many terms are left, the strongest", required=True)
+    output = one.group("output")
+    output.add_argument(
+        "-o",
+        "--out",
+        metavar="SHORT",
+        type=path_to_write,
+        help="where to save the short model (default: nowhere, its error is told)",
+    )
+    output.add_argument("--replace", action="store_true", help="replace SHORT if it exists")
+    add_engine(one)
+
+
 @dataclass(frozen=True)
 class _Told:
     """What the help says of a command, and what adds its arguments."""
@@ -337,6 +363,13 @@ _TOLD = {
         "list the strongest terms of a model that is a polynomial in its columns; or with a table "
         "how much each column matters to any model on its rows",
         "churn.model.json --top 20",
+    ),
+    "shorten": _Told(
+        _shorten,
+        "MODEL --terms N [--db DB --table NAME | --file FILE] [-o SHORT] [options]",
+        "make a short model of the strongest terms of one that is a polynomial in its columns, and "
+        "say what the others are worth: at most, and with a table on its rows",
+        "churn.model.json --terms 20 --db sales.duckdb --table sales -o short.model.json",
     ),
     "verify": _Told(
         _verify,

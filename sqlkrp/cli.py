@@ -366,14 +366,13 @@ def _score(given: argparse.Namespace) -> int:
     said = ", ".join(run.statement.columns[run.statement.n_kept :])
     verb = "wrote" if given.into is None else "created"
     told = f"{given.into or given.path}: {what} of {said}; {run.statement.form} form"
-    _say(given, [(verb, told), ("model", run.digest[:12])])
+    error = [] if fitted.error is None else [("error", fitted.error)]
+    _say(given, [(verb, told), ("model", run.digest[:12]), *error])
     return 0
 
 
 def _explain(given: argparse.Namespace) -> int:
-    fitted = _load(given)
-    if not isinstance(fitted, Model):
-        raise ParameterError(f"{given.map!r} holds a map, which weighs nothing: give a model")
+    fitted = _load_model(given.map)
     if given.db is None and given.file is None:
         terms = explain(fitted, given.top)
         plain, lines = terms.as_plain(), model_report.explanation_lines(terms)
@@ -382,6 +381,25 @@ def _explain(given: argparse.Namespace) -> int:
             found = database.importance(fitted, _table(given, given.file), sample=given.sample)
         plain, lines = asdict(found), model_report.importance_lines(found, given.top)
     print(json.dumps(plain, indent=1, ensure_ascii=False) if given.json else "\n".join(lines))
+    return 0
+
+
+def _shorten(given: argparse.Namespace) -> int:
+    whole, out = _load_model(given.map), given.out
+    if out is not None:
+        require_other_file(Path(out), given.map)
+        require_map_or_empty(Path(out))
+        _require_new([out], given.replace)
+    if given.db is None and given.file is None:
+        short = whole.shortened(given.terms)
+    else:
+        with _open(given, given.file) as database:
+            options = {**_options_there(given), "sample": given.sample}
+            short = database.shorten(whole, _table(given, given.file), given.terms, **options)
+    if out is not None:
+        short.save(out, replace=given.replace)
+    wrote = [] if out is None else [("wrote", f"{out} (digest {short.digest_[:12]})")]
+    _say(given, [*wrote, ("model", short.title), ("error", str(short.error))])
     return 0
 
 
@@ -422,10 +440,24 @@ def _inspect(given: argparse.Namespace) -> int:
 
 
 def _load(given: argparse.Namespace) -> Fitted:
-    if getattr(given, "components_only", None) is None:
-        fitted: Fitted = load(given.map)
-        return fitted
-    return _load_map(given.map).select(given.components_only)
+    components, terms = (getattr(given, name, None) for name in ("components_only", "terms"))
+    if components is not None and terms is not None:
+        raise ParameterError(
+            f"terms={terms} is of a model, and components_only of a map: give one of them"
+        )
+    if terms is not None:
+        return _load_model(given.map).shortened(terms)
+    if components is not None:
+        return _load_map(given.map).select(components)
+    fitted: Fitted = load(given.map)
+    return fitted
+
+
+def _load_model(path: str) -> Model:
+    fitted = load(path)
+    if not isinstance(fitted, Model):
+        raise ParameterError(f"{path!r} holds a map, which weighs nothing: give a model")
+    return fitted
 
 
 def _load_map(path: str) -> FeatureMap:
@@ -605,6 +637,7 @@ COMMANDS: dict[str, Command] = {
     "export": _export,
     "score": _score,
     "explain": _explain,
+    "shorten": _shorten,
     "verify": _verify,
     "inspect": _inspect,
 }

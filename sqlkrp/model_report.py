@@ -20,21 +20,28 @@ def explanation_lines(found: Explanation) -> list[str]:
     for place, decision in enumerate(found.decisions):
         if several:
             lines.append(f"{decision}:")
-        lines += _term_lines(found, place, has_raw=not several)
-    shown, left = len(found.terms), found.n_terms - len(found.terms)
+        lines += _term_lines(found, place)
+    shown = sum(term.size > 0 for term in found.terms)
     of_what = "columns as the model reads them (scaled, if its map scales them)"
     lines.append(
         f"{counted(shown, 'term')}"
-        + (f" of {found.n_terms:,}, the strongest" if left else "")
+        + (f" of {found.n_terms:,}, the strongest" if shown < found.n_terms else "")
+        + (
+            f", and {len(found.terms) - shown:,} of raw columns alone, as these are shifted"
+            if shown < len(found.terms)
+            else ""
+        )
         + f"; coefficients of {of_what}"
-        + ("" if several or found.constant.raw is None else ", and of raw ones")
+        + ("" if found.constant.raw is None else ", and of raw ones")
     )
+    if found.error is not None:
+        lines.append(f"of a short model: {found.error}")
     if found.held:
         lines.append("values of columns beyond the map's bounds are read as these (clip)")
     return lines
 
 
-def _term_lines(found: Explanation, place: int, *, has_raw: bool) -> list[str]:
+def _term_lines(found: Explanation, place: int) -> list[str]:
     names = [visible(term.name) for term in found.terms]
     width = max(map(len, ["constant", *names]))
     largest = max((abs(term.coefficients[place]) for term in found.terms), default=0.0) or 1.0
@@ -42,7 +49,7 @@ def _term_lines(found: Explanation, place: int, *, has_raw: bool) -> list[str]:
     for name, term in [("constant", found.constant), *zip(names, found.terms, strict=True)]:
         value = term.coefficients[place]
         length = max(1, round(_BAR * abs(value) / largest)) if value and term.columns else 0
-        raw = f"  {term.raw[place]:>+11.4g}" if has_raw and term.raw is not None else ""
+        raw = f"  {term.raw[place]:>+11.4g}" if term.raw is not None else ""
         lines.append(f"{name:<{width}}  {value:>+11.4g}{raw}  {'█' * length}".rstrip())
     return lines
 

@@ -147,6 +147,7 @@ def map_lines(
             ("left out", left_out_text(known["left_out"]) or "none"),
             *([("label", known["label"])] if known["label"] is not None else []),
             *taken_pairs(known),
+            *([] if fitted.error is None else [("error", fitted.error)]),
             *([] if fitted.alternative is None else [("better", fitted.alternative)]),
             (outputs, f"{which}, computed as {known['dtype']}"),
             *_legend_pairs(known.get("legend", {})),

@@ -964,15 +964,15 @@ MUTANTS = [
         ("tests/test_contract.py::test_create_makes_a_table_and_nothing_else",),
     ),
     Mutant(
-        "sqlkrp/engines/database.py",
-        "guard=not (run_now and self._session.can.transactions)",
-        "guard=not self._session.can.transactions",
+        "sqlkrp/engines/asking.py",
+        "guard=not (run_now and session.can.transactions)",
+        "guard=not session.can.transactions",
         "a view does not stop at a missing value",
         ("tests/test_contract.py::test_a_view_computes_when_it_is_read_and_guards_itself",),
     ),
     Mutant(
-        "sqlkrp/engines/database.py",
-        "guard=not (run_now and self._session.can.transactions)",
+        "sqlkrp/engines/asking.py",
+        "guard=not (run_now and session.can.transactions)",
         "guard=not run_now",
         "without transactions nothing stops at a value that went missing meanwhile",
         ("tests/test_capabilities.py::test_an_engine_of_single_statements_creates_and_exports",),
@@ -992,9 +992,9 @@ MUTANTS = [
         ("tests/test_cli.py::test_an_export_does_not_replace_the_database_it_reads",),
     ),
     Mutant(
-        "sqlkrp/engines/database.py",
-        "            if not self._session.can.transactions and target.found is None:",
-        "            if self._session.can.transactions and target.found is None:",
+        "sqlkrp/engines/creating.py",
+        "        if not session.can.transactions and target.found is None:",
+        "        if session.can.transactions and target.found is None:",
         "without transactions a table that could not be finished stays",
         (
             "tests/test_capabilities.py"
@@ -1185,7 +1185,7 @@ MUTANTS = [
         ("tests/test_categories.py::test_a_pipeline_with_texts_says_the_same_in_every_engine",),
     ),
     Mutant(
-        "sqlkrp/models/model.py",
+        "sqlkrp/models/weighing.py",
         "constant = constant + weights @ last.constant",
         "pass",
         "constants of features are lost where sums of sums are one",
@@ -1197,6 +1197,34 @@ MUTANTS = [
         "rows = inputs.with_constant(0.0).coefficients",
         "terms that lack a factor vanish from the polynomial",
         ("tests/test_models.py::test_a_model_of_a_polynomial_kernel_is_a_polynomial",),
+    ),
+    Mutant(
+        "sqlkrp/models/shortening.py",
+        "there = np.append(0, kept)",
+        "there = kept",
+        "a short model loses its constant",
+        ("tests/test_shortening.py",),
+    ),
+    Mutant(
+        "sqlkrp/models/shortening.py",
+        "if power % 2 == 0 and least < 0 < most:",
+        "if False:",
+        "the bound of what is dropped takes a square for negative",
+        ("tests/test_shortening.py",),
+    ),
+    Mutant(
+        "sqlkrp/models/shortening.py",
+        "np.where(high >= end, np.inf, high)",
+        "high",
+        "a column that is not held is taken for one with bounds",
+        ("tests/test_shortening.py",),
+    ),
+    Mutant(
+        "sqlkrp/models/polynomials.py",
+        "np.argsort(-sizes",
+        "np.argsort(sizes",
+        "the weakest terms are taken for the strongest",
+        ("tests/test_shortening.py",),
     ),
 ]
 

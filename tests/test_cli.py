@@ -482,7 +482,7 @@ def test_one_of_a_thing_is_told_in_the_singular(run_cli, tmp_path, monkeypatch):
     assert "on 1 row, " in run_cli(*verify).stdout
     wrong = ("draw", "t.csv", "--map", "pca", "--components", 2, "-o", "n.json")
     assert "more than the 1 column given: use 1 or fewer" in run_cli(*wrong, code=2).stderr
-    monkeypatch.setattr("sqlkrp.engines.database.compare", one_wrong)
+    monkeypatch.setattr("sqlkrp.engines.verifying.compare", one_wrong)
     assert "NOT equal: 1 of 1 feature is wrong" in run_cli(*verify, code=1).stdout
 
 
@@ -1057,6 +1057,52 @@ def test_a_model_is_printed_inspected_verified_and_explained(run_cli, warehouse,
     )
     matter = run_cli("explain", model_file, *at, "--sample", "50").stdout
     assert "mean change of the decision on" in matter
+
+
+def test_a_short_model_is_told_saved_and_scored(run_cli, warehouse, model_file, tmp_path):
+    at = ["--db", warehouse, "--table", "t"]
+    short = sqlkrp.load(model_file).shortened(3)
+    told = run_cli("shorten", model_file, "--terms", 3).stdout
+    assert told.splitlines() == [f"model  {short.title}", f"error  {short.error}"]
+    assert "not measured on rows" in told
+    told = run_cli("shorten", model_file, "--terms", 3, *at, "-o", tmp_path / "s.json").stdout
+    saved = sqlkrp.load(tmp_path / "s.json")
+    assert told.startswith("wrote  ")
+    assert f"error  {saved.error}\n" in told
+    assert saved.shortening.measured.rows > 0
+    assert saved.digest_ == short.digest_
+    # The file says it, and every other command takes it; or the whole one, and how many terms.
+    assert f"error        {saved.error}\n" in run_cli("inspect", tmp_path / "s.json").stdout
+    known = json.loads(run_cli("inspect", tmp_path / "s.json", "--json").stdout)
+    assert known["parameters"]["shortening"]["measured"]["rows"] == saved.shortening.measured.rows
+    assert "of a short model: " in run_cli("explain", tmp_path / "s.json").stdout
+    asked = run_cli("sql", model_file, "--table", "t", "--terms", 3).stdout
+    assert asked == run_cli("sql", tmp_path / "s.json", "--table", "t").stdout
+    scored = run_cli("score", model_file, *at, "--terms", 3, "--into", "s").stdout
+    assert scored.endswith(f"error    {short.error}\n")
+    assert "equal to" in run_cli("verify", model_file, *at, "--terms", 3).stdout
+    run_cli("tables", model_file, "--terms", 3, "-o", tmp_path / "tables")
+    assert short.digest_ in (tmp_path / "tables" / "load.sql").read_text()
+
+
+def test_what_cannot_be_shortened_is_told(run_cli, drawn, model_file, tmp_path):
+    at = ["shorten", model_file, "--terms", 3]
+    run_cli(*at, "-o", tmp_path / "s.json")
+    for arguments, message in (
+        ([*at, "-o", tmp_path / "s.json"], "exists already"),
+        ([*at, "-o", model_file, "--replace"], "is read by this"),
+        ([*at, "-o", drawn, "--replace"], "holds a map (KRP)"),
+        (["shorten", model_file, "--terms", 0], "--terms 0 is not allowed"),
+        (["shorten", drawn, "--terms", 3], "weighs nothing: give a model"),
+        (["sql", drawn, "--table", "t", "--terms", 3], "weighs nothing: give a model"),
+        (["shorten", model_file], "required: --terms"),
+        (
+            ["sql", model_file, "--table", "t", "--terms", 3, "--components-only", 0],
+            "--terms 3 is of a model, and --components-only of a map",
+        ),
+    ):
+        assert message in run_cli(*arguments, code=2).stderr
+    run_cli(*at, "-o", tmp_path / "s.json", "--replace")
 
 
 def test_a_map_is_no_model_and_a_model_is_no_map(run_cli, warehouse, drawn, model_file, tmp_path):

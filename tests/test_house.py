@@ -101,7 +101,7 @@ def test_public_names_are_imported_when_they_are_asked_for():
 
 
 #: What imports its driver at once is tested with the slow tests, which have it.
-DRIVERS = {"sqlkrp.engines.spark"}
+DRIVERS = {f"sqlkrp.engines.{name}" for name in ("spark", "spark_running", "spark_writing")}
 
 
 @pytest.mark.parametrize(

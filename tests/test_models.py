@@ -50,8 +50,15 @@ from sklearn.tree import DecisionTreeClassifier
 from support import FORMS, dyadic, forms_of, store
 
 import sqlkrp
-from sqlkrp.errors import ColumnError, MapFileError, ParameterError, TargetExistsError
+from sqlkrp.errors import (
+    ColumnError,
+    MapFileError,
+    MissingValueError,
+    ParameterError,
+    TargetExistsError,
+)
 from sqlkrp.maps.parameters import copied
+from sqlkrp.model_report import explanation_lines
 from sqlkrp.models import scoring
 from sqlkrp.models.estimators import ESTIMATORS
 from sqlkrp.models.model import answer_names
@@ -902,6 +909,50 @@ def test_a_file_that_was_made_up_is_said_to_be_damaged(tmp_path, change):
     (tmp_path / "m.json").write_text(json.dumps(document))
     with pytest.raises(MapFileError, match="is damaged"):
         sqlkrp.load(tmp_path / "m.json")
+
+
+class Mine(sqlkrp.KRP):
+    """A class of a user's, of whose name no other process knows."""
+
+
+def test_a_file_that_could_not_be_read_again_is_not_written(tmp_path):
+    mine = Mine(2, 4, random_state=0)
+    fitted = mine.fit(table(), exclude=["id"])
+    weights = sqlkrp.model(map=fitted, coef=np.ones(4))
+    both = sqlkrp.Ensemble(mine, 2, random_state=0).fit(table(), exclude=["id"])
+    votes = sqlkrp.model(map=both, coef=np.ones(8))
+    for one in (weights, votes, fitted, both):
+        with pytest.raises(ParameterError, match="Mine is a class of yours"):
+            one.save(tmp_path / "m.json")
+        assert not list(tmp_path.iterdir())
+        assert one.to_sql("t")
+
+
+def test_a_model_without_a_map_is_not_told_to_draw_one(connection):
+    X = table()[["c0", "c1"]]
+    model = sqlkrp.model(Ridge().fit(X, X.c0))
+    X.loc[3, "c1"] = np.nan
+    store(connection, X)
+    for score in (
+        lambda: model.predict(X),
+        lambda: sqlkrp.connect(connection).score(model, "t", into="s"),
+    ):
+        with pytest.raises(MissingValueError, match=r"'c1' \(1\).* behind a SimpleImputer"):
+            score()
+
+
+def test_raw_coefficients_of_several_decisions_are_shown():
+    """2 (a - 3) = 2 a - 6, and for the other decision 5 (a - 3) = 5 a - 15."""
+    frame = pd.DataFrame({"a": [1.0, 5.0]})
+    one = Ridge().fit(frame, [[0, 0], [1, 1]])
+    one.coef_, one.intercept_ = np.array([[2.0], [5.0]]), np.zeros(2)
+    pipeline = make_pipeline(preprocessing.StandardScaler(with_std=False).fit(frame), one)
+    lines = explanation_lines(sqlkrp.model(pipeline, columns=["a"]).explain())
+    assert [line.split()[:3] for line in lines[:6]] == [
+        ["prediction_0:"], ["constant", "+0", "-6"], ["a", "+2", "+2"],
+        ["prediction_1:"], ["constant", "+0", "-15"], ["a", "+5", "+5"],
+    ]  # fmt: skip
+    assert "and of raw ones" in lines[6]
 
 
 def test_a_model_is_not_saved_over_a_map(tmp_path):

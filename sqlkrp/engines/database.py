@@ -7,47 +7,36 @@ exporting writes one file.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from dataclasses import replace as changed
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sqlkrp.display import Shown
-from sqlkrp.engines.checks import check_columns, check_values
-from sqlkrp.engines.inputs import Input, look_at
-from sqlkrp.engines.results import Result, opened
-from sqlkrp.engines.samples import computed_of_sample, sample_of
-from sqlkrp.engines.session import Session, TableOrFile, Target
-from sqlkrp.engines.sources import TableSource, read_input
-from sqlkrp.engines.stored import key_columns, rows_of_sample
+from sqlkrp.engines.asking import query_of, with_output, written
+from sqlkrp.engines.checks import check_values
+from sqlkrp.engines.creating import made, require_room
+from sqlkrp.engines.inputs import look_at
+from sqlkrp.engines.samples import inputs_of_sample, sample_of
+from sqlkrp.engines.session import Session, TableOrFile
+from sqlkrp.engines.sources import TableSource
 from sqlkrp.engines.targets import (
     require_kept,
-    require_same,
     require_view,
     storage_in,
     target_in,
 )
-from sqlkrp.engines.twin import written_by_twin
+from sqlkrp.engines.verifying import require_measures, verified, verified_as_stored
 from sqlkrp.errors import ParameterError
 from sqlkrp.files import require_other_file
-from sqlkrp.maps.allowed import Number, Switch, Whole
+from sqlkrp.maps.allowed import Switch, Whole
 from sqlkrp.maps.fitted import Fitted, require_fitted
-from sqlkrp.sql.names import TableName, quote_table
+from sqlkrp.sql.names import TableName
 from sqlkrp.sql.options import Options, with_options
-from sqlkrp.sql.preflight import require_fits
-from sqlkrp.sql.statement import Query, Statement, features_table, write
-from sqlkrp.sql.vectors import VECTOR
-from sqlkrp.stages import Array
-from sqlkrp.verification import Stored, Verification, compare
+from sqlkrp.sql.statement import Statement
+from sqlkrp.verification import Verification
 
 __all__ = ["Database", "Run"]
-
-
-# In the names of temporary tables: one that could not be dropped, or that a relation still needs,
-# is not in the way of the next use of the same map.
-_uses = itertools.count(1)
 
 
 @dataclass(frozen=True, repr=False)
@@ -127,60 +116,19 @@ class Database(Shown):
         if view:
             require_view(self._session, options, storage)
         with self._session.transaction():
-            query, data = self._query(fitted, table, options, run_now=not view)
+            query, data = query_of(self._session, fitted, table, options, run_now=not view)
             require_kept(storage.partition_by, query.options.keep)
             sources = [data.table, options.rows]
             target = target_in(self._session, into, storage, sources, view=view)
-            statement = self._written(query)
-            self._require_fit(statement, query, view=view)
+            statement = written(self._session, query)
+            require_room(self._session, statement, query, view=view)
             # After the statement is written, so that one that is too large fails fast.
             check_values(self._session, query.program, data)
             told = f"sqlkrp {fitted.kind} {fitted.digest_}"
             if options.stage != "features":
                 told += f", {options.stage}"
-            count = self._made(target, statement, told, view=view)
+            count = made(self._session, target, statement, told, view=view)
         return Run(statement, count, fitted.digest_)
-
-    def _made(self, target: Target, statement: Statement, told: str, *, view: bool) -> int | None:
-        """Make what was written, or append it to what is there; how many rows came."""
-        with self._session.holding(statement.side_tables):
-            if target.storage.append and target.found is not None:
-                require_same(self._session, target, statement, told)
-                return self._session.append(target, statement.text)
-            count = self._session.create(target, statement.text, view=view)
-        try:
-            self._finish(target, statement, told, view=view)
-        except BaseException:
-            # Where an old one was replaced, dropping the new one would leave nothing.
-            if not self._session.can.transactions and target.found is None:
-                self._drop(target, view=view)
-            raise
-        return count
-
-    def _require_fit(self, statement: Statement, query: Query, *, view: bool) -> None:
-        """Raise an error unless a table has room for the rows, or a view needs no side tables."""
-        if not view:
-            sizes = features_table(statement, query, self._session.dialect)
-            require_fits(sizes, self._session.dialect)
-        elif statement.side_tables:
-            long = query.long is not None
-            why = "of sparse input" if long else "in the tables form"
-            instead = "create a table" if long else "use form='wide', or create a table"
-            raise ParameterError(f"a view {why} would need side tables that stay: {instead}")
-
-    def _finish(self, target: Target, statement: Statement, told: str, *, view: bool) -> None:
-        """What is left to do for a table or view that was made."""
-        self._session.restore_names(target.full, statement.columns, view=view)
-        if view:
-            # A view that came to read itself can be created, but not read.
-            relation = quote_table(target.full, self._session.dialect)
-            self._session.rows(f"SELECT * FROM {relation} LIMIT 0", "reading the view")
-        if self._session.can.comments:
-            self._session.comment(target, told, view=view)
-
-    def _drop(self, target: Target, *, view: bool) -> None:
-        name = quote_table(target.full, self._session.dialect)
-        self._session.execute(f"DROP {'VIEW' if view else 'TABLE'} {name}", "cleaning up")
 
     @with_options()
     def export(
@@ -210,12 +158,12 @@ class Database(Shown):
             self._session.destination(path, storage) as write_to,
             self._session.transaction(keep=False),
         ):
-            query, data = self._query(fitted, table, options, run_now=True)
+            query, data = query_of(self._session, fitted, table, options, run_now=True)
             if query.options.output == "auto":  # a model's is columns already
                 output = self._session.output_of(path, storage)
-                query = changed(query, options=_with_output(query.options, output))
+                query = with_output(query, output)
             require_kept(storage.partition_by, query.options.keep)
-            statement = self._written(query)
+            statement = written(self._session, query)
             check_values(self._session, query.program, data)
             with self._session.holding(statement.side_tables):
                 count = write_to(statement.text)
@@ -277,11 +225,37 @@ class Database(Shown):
         fitted = decided(scoring(model, table, None, None, None)[0])
         self._require("temporary_tables", "explain(), if it is a polynomial")
         with self._session.transaction(keep=False):
-            query, data = self._query(fitted, table, Options(), run_now=True)
+            query, data = query_of(self._session, fitted, table, Options(), run_now=True)
             rows = check_values(self._session, query.program, data)
             columns = fitted.program.prepare.reads
             drawn = sample_of(self._session, query.relation, columns, sample, rows)
             return importance(self._session, query, fitted, drawn)
+
+    @with_options("long", "rows")
+    def shorten(
+        self,
+        model: Any,
+        table: TableOrFile | TableSource,
+        terms: int,
+        *,
+        options: Options,
+        sample: int = 1000,
+    ) -> Any:
+        """The model of the strongest terms of one that is a polynomial, and its error on rows.
+
+        As :meth:`Model.shortened`, with the error measured on a sample of the table's rows: the
+        largest difference and the root mean square one, and the share of labels that change.
+        """
+        from sqlkrp.models.scoring import scoring
+
+        Whole(1).require("sample", sample)
+        whole = scoring(model, table, None, None, None)[0]
+        short = whole.shortened(terms)
+        with self._session.transaction(keep=False):
+            query, data = query_of(self._session, whole, table, options, run_now=True)
+            rows = check_values(self._session, query.program, data)
+            _, inputs = inputs_of_sample(self._session, query, (), (), sample, rows)
+        return short.compared_with(whole, inputs)
 
     @with_options()
     def relation(
@@ -294,8 +268,8 @@ class Database(Shown):
         :meth:`close`.
         """
         self._require("relations", "create a view (view=True), or take the SQL (to_sql)")
-        query, _ = self._query(fitted, table, options, run_now=False)
-        statement = self._written(query)
+        query, _ = query_of(self._session, fitted, table, options, run_now=False)
+        statement = written(self._session, query)
         for name, columns in statement.side_tables.items():
             self._kept.append(name)
             self._session.load(name, columns)
@@ -327,44 +301,17 @@ class Database(Shown):
         :meth:`score` has them; without ``outputs`` all that the result has of what it says is
         compared.
         """
-        Whole(1).require("sample", sample)
-        if tolerance is not None:
-            Number(0).require("tolerance", tolerance)
+        require_measures(sample, tolerance)
         require_fitted("fitted", fitted)
         asked = (outputs, threshold, as_, prefix)
         if asked != (None, None, "auto", ""):
             from sqlkrp.models import scoring
 
             fitted, _ = scoring(fitted, table, None, *asked)
-        if result is not None or key:
-            columns = key_columns(result, key, options)
-            assert result is not None
-            with self._session.transaction(keep=False), opened(self._session, result) as there:
-                if outputs is None:
-                    fitted = fitted.said_in(there.types, there.name)
-                drawn = self._stored(fitted, table, options, there, columns, sample)
-            inputs, found, stored = drawn
-            return compare(fitted.twin.coded(), inputs, found, "stored", tolerance, stored)
-        with self._session.transaction(keep=False):
-            query, data = self._query(fitted, table, options, run_now=True)
-            query = replace(query, program=query.program.coded())
-            rows = check_values(self._session, query.program, data)
-            statement, inputs, found = computed_of_sample(self._session, query, sample, rows)
-        return compare(fitted.twin.coded(), inputs, found, statement.form, tolerance)
-
-    def _stored(
-        self,
-        fitted: Fitted,
-        table: TableOrFile | TableSource,
-        options: Options,
-        there: Result,
-        key: tuple[str, ...],
-        sample: int,
-    ) -> tuple[Array, Array, Stored]:
-        """A sample's inputs, what a result holds of its rows, and which these are."""
-        query, data = self._query(fitted, table, options, run_now=True)
-        check_values(self._session, query.program, data)
-        return rows_of_sample(self._session, query, data, there, key, sample)
+        wanted = (self._session, fitted, table, options, sample, tolerance)
+        if result is None and not key:
+            return verified(*wanted)
+        return verified_as_stored(*wanted, result, key, all_said=outputs is None)
 
     def _require(self, capability: str, instead: str) -> None:
         self._session.can.require(capability, self._session.dialect.name, instead)
@@ -381,54 +328,3 @@ class Database(Shown):
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-
-    def _query(
-        self,
-        fitted: Fitted,
-        table: TableOrFile | TableSource,
-        options: Options,
-        *,
-        run_now: bool,
-    ) -> tuple[Query, Input]:
-        """The query of a map over a source, after a look at the source's columns.
-
-        What is run now, in a transaction that sees what was checked, needs no guard of its own. A
-        view and a relation are read when their table may have changed.
-        """
-        require_fitted("fitted", fitted)
-        data = read_input(self._session, table, options)
-        prepare = fitted.program.prepare
-        if fitted.label_ in (data.types if data.long is None else data.key_types or {}):
-            options = replace(options, keep=(*options.keep, str(fitted.label_)))
-        check_columns(prepare, data, options.keep)
-        data = data.encoded(prepare, self._session.dialect)
-        return replace(
-            fitted.query(data.relation, options),
-            keys=None if data.long is None else data.long.keys,
-            booleans=data.booleans,
-            token=f"{next(_uses)}_",
-            guard=not (run_now and self._session.can.transactions),
-        ), data
-
-    def _written(self, query: Query) -> Statement:
-        """The statement, if the engine takes it, and has room for its side tables."""
-        as_vectors = query.options.output == VECTOR
-        if as_vectors:
-            self._require("vectors", "use output='array'")
-            query = replace(query, options=_with_output(query.options, "array"))
-        if query.options.how == "sql":
-            statement = write(query, self._session.dialect)
-        else:
-            statement = written_by_twin(self._session, query)
-        if statement.side_tables:
-            self._require(
-                "temporary_tables", "give rows with one column a feature, and form='wide'"
-            )
-        if as_vectors:
-            text = self._session.with_vectors(statement.text, statement.columns[-1])
-            statement = replace(statement, text=text)
-        return statement
-
-
-def _with_output(options: Options, output: str) -> Options:
-    return replace(options, output=output)

@@ -41,7 +41,7 @@ def inputs_of_sample(
     names: Sequence[str],
     items: Sequence[str],
     count: int,
-    rows_in_all: int,
+    rows_in_all: int | None,
 ) -> tuple[list[tuple[Any, ...]], Array]:
     """Of a sample's rows what ``items`` make of the columns of these names, and the inputs."""
     dialect, columns = session.dialect, query.program.prepare.columns
@@ -65,10 +65,10 @@ def _inputs_of_long(
         inputs = _sparse_inputs(session, small, long)
         # As the inputs are numbered.
         numbering = dialect.numbering.format(everything=quote(long.row, dialect))
-        chosen = ", ".join(f"{item} AS i{place}" for place, item in enumerate(items))
+        named = [f"{item} AS i{place}" for place, item in enumerate(items)]
+        chosen = ", ".join([f"{numbering} AS place", *named])
         rows = session.rows(
-            f"SELECT * FROM (SELECT {numbering} AS place, {chosen} FROM {small.keys}) AS keys "
-            "ORDER BY place ASC",
+            f"SELECT * FROM (SELECT {chosen} FROM {small.keys}) AS keys ORDER BY place ASC",
             _READING,
         )
     return [row[1:] for row in rows], inputs

@@ -15,7 +15,7 @@ from sqlkrp.maps.allowed import Whole
 from sqlkrp.maps.automatic import Taken
 from sqlkrp.maps.base import Transformer
 from sqlkrp.maps.fitted import require_fitted
-from sqlkrp.maps.parameters import plain, title_of
+from sqlkrp.maps.parameters import plain, require_known, title_of
 from sqlkrp.sql.options import Options, name_list, with_options
 
 __all__ = ["FeatureMap", "require_map"]
@@ -107,6 +107,7 @@ class FeatureMap(Transformer):
 
     def content(self) -> Content:
         """What the map's file holds."""
+        require_known(self)
         program = self._truth  # which says what to do before fit
         return Content(
             map=type(self).__name__,

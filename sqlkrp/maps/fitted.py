@@ -79,6 +79,11 @@ class Fitted:
         return None
 
     @property
+    def error(self) -> str | None:
+        """What it says is off by, where it leaves something out on purpose."""
+        return None
+
+    @property
     def legend(self) -> dict[str, dict[str, int]]:
         """What numbered outputs stand for, where others are named by it: columns to powers."""
         return {}

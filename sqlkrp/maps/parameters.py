@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from sqlkrp.errors import UnknownParameterError
+from sqlkrp.errors import ParameterError, UnknownParameterError
 from sqlkrp.maps.allowed import Allowed, Spell
 from sqlkrp.maps.columns import near_matches
 
@@ -28,7 +28,15 @@ else:  # Python 3.10 has none, and only type checkers look at it.
         return lambda decorator: decorator
 
 
-__all__ = ["Parameter", "Parameters", "copied", "plain", "title_of", "with_parameters"]
+__all__ = [
+    "Parameter",
+    "Parameters",
+    "copied",
+    "plain",
+    "require_known",
+    "title_of",
+    "with_parameters",
+]
 
 SomeParameters = TypeVar("SomeParameters", bound="Parameters")
 
@@ -242,6 +250,22 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [plain(one) for one in value]
     return _scalar(value)
+
+
+def require_known(value: Any) -> None:
+    """Raise ParameterError if this is or has a map of a class that no file can be read as."""
+    if isinstance(value, (list, tuple)):
+        for one in value:
+            require_known(one)
+    if not isinstance(value, Parameters):
+        return
+    if not type(value).__module__.startswith("sqlkrp."):
+        raise ParameterError(
+            f"{type(value).__name__} is a class of yours, and sqlkrp could not read its file "
+            "again: save a map of sqlkrp's own classes, or keep the SQL (to_sql)"
+        )
+    for one in value.get_params(deep=False).values():
+        require_known(one)
 
 
 def copied(value: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,16 +14,13 @@ from sqlkrp.maps.allowed import Whole
 from sqlkrp.models.model import Model
 from sqlkrp.models.polynomials import (
     Polynomials,
-    degree_of,
-    few_monomials,
+    polynomials_at,
     polynomials_of,
-    prepared_columns,
+    product_name,
 )
 from sqlkrp.stages import Prepare
 
 __all__ = ["Explanation", "Term", "explain"]
-
-_POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
@@ -45,12 +41,7 @@ class Term:
         >>> Term(("age", "age"), (0.5,), None).name
         'age²'
         """
-        counted = Counter(self.columns)
-        factors = (
-            name + (str(count).translate(_POWERS) if count > 1 else "")
-            for name, count in counted.items()
-        )
-        return " × ".join(factors) or "1"
+        return product_name(self.columns)
 
     @property
     def size(self) -> float:
@@ -67,8 +58,12 @@ class Explanation(Shown):
     terms: tuple[Term, ...]
     n_terms: int
     """How many there are in all, beside the constant."""
+    n_raw: int
+    """How many more there are of raw columns alone, as what is shifted has lower terms too."""
     held: bool
     """Whether values of columns beyond some bounds are read as these."""
+    error: str | None
+    """Of a short model: what the terms that were dropped are worth."""
 
     def _facts(self) -> dict[str, Any]:
         return {"decisions": len(self.decisions), "terms": self.n_terms}
@@ -85,7 +80,9 @@ class Explanation(Shown):
             "constant": _plain(self.constant),
             "terms": [_plain(one) for one in self.terms],
             "terms_in_all": self.n_terms,
+            "terms_of_raw_columns_alone": self.n_raw,
             "held": self.held,
+            "error": self.error,
         }
 
 
@@ -107,14 +104,14 @@ def explain(model: Model, top: int | None = 20) -> Explanation:
     if top is not None:
         Whole(1).require("top", top)
     program = model.twin
-    stages = program.stages[1 : model.sums_at(program) + 1]
-    prepare, degree = program.prepare, degree_of(stages)
-    if degree is None or not few_monomials(len(prepare.columns), degree):
+    place = model.sums_at(program)
+    prepared = polynomials_at(program, place)
+    if prepared is None:
         raise ParameterError(
             f"{model.title} is no polynomial of few enough terms in its columns: see which columns "
             "matter to it on rows (db.importance; sqlkrp explain MODEL --db DB --table NAME)"
         )
-    prepared = polynomials_of(stages, prepared_columns(prepare))
+    prepare, stages = program.prepare, program.stages[1 : place + 1]
     raw = None if prepare.unit_length else polynomials_of(stages, _raw_columns(prepare))
     constant, *terms = _terms(prepare.told, prepared, raw)
     strongest = sorted(terms, key=lambda term: -term.size)
@@ -122,8 +119,10 @@ def explain(model: Model, top: int | None = 20) -> Explanation:
         _names(model, len(prepared.coefficients)),
         constant,
         tuple(strongest[:top]),
-        len(terms),
+        len(prepared.strongest),
+        len(terms) - len(prepared.strongest),
         bool(prepare.held.any()),
+        model.error,
     )
 
 

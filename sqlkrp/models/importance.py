@@ -15,7 +15,7 @@ import numpy as np
 from sqlkrp.display import Shown
 from sqlkrp.engines.session import Session
 from sqlkrp.errors import ColumnError
-from sqlkrp.models.model import PREDICTION, Model
+from sqlkrp.models.model import Model
 from sqlkrp.sql.chain import free_name
 from sqlkrp.sql.encoding import encoded_relation
 from sqlkrp.sql.names import balanced, quote
@@ -48,9 +48,7 @@ class Importance(Shown):
 
 def decided(model: Model) -> Model:
     """The model, saying the numbers behind its labels."""
-    if model.answers is None:
-        return model
-    return model.saying(["decision" if "decision" in model.answers.says else "probability"])
+    return model.saying([model.number])
 
 
 def importance(session: Session, query: Query, model: Model, rows: str) -> Importance:
@@ -71,7 +69,7 @@ def importance(session: Session, query: Query, model: Model, rows: str) -> Impor
         session.drop_temporary(names.sample)
         session.drop_temporary(names.others)
     strongest = sorted(changes.items(), key=lambda pair: -pair[1])
-    return Importance(dict(strongest), int(count), (model.says or (PREDICTION,))[0])
+    return Importance(dict(strongest), int(count), model.number)
 
 
 class _Names:

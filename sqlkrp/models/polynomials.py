@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -13,14 +14,18 @@ import numpy as np
 from sqlkrp.stages import Array, Butterflies, Linear, Prepare, Program, Stage, SumOfProducts, cost
 
 __all__ = [
+    "Monomial",
     "Polynomials",
+    "by_monomials",
     "cheaper_as_polynomial",
     "degree_of",
     "few_monomials",
     "monomials_of",
     "polynomial_program",
+    "polynomials_at",
     "polynomials_of",
     "prepared_columns",
+    "product_name",
 ]
 
 # More monomials are no text that anybody reads, and no engine computes them quickly.
@@ -47,6 +52,13 @@ class Polynomials:
         """The monomials of at most this degree."""
         return monomials_of(self.n_columns, self.degree)
 
+    @property
+    def strongest(self) -> Array:
+        """The monomials that are there, without the constant: those of large coefficients first."""
+        sizes = np.abs(self.coefficients[:, 1:]).max(axis=0)
+        order: Array = np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)] + 1
+        return order
+
     @classmethod
     def of_columns(cls, scale: Array, offset: Array) -> Polynomials:
         """Each of some columns, times a scale, plus an offset."""
@@ -58,6 +70,22 @@ class Polynomials:
         row[0, 0] = value
         rows = np.concatenate([self.coefficients, row])
         return Polynomials(self.n_columns, self.degree, rows)
+
+
+_POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def product_name(columns: Sequence[str]) -> str:
+    """A product of columns, as people write it.
+
+    >>> product_name(["age", "age"])
+    'age²'
+    """
+    factors = (
+        name + (str(count).translate(_POWERS) if count > 1 else "")
+        for name, count in Counter(columns).items()
+    )
+    return " × ".join(factors) or "1"
 
 
 @cache
@@ -150,11 +178,20 @@ def polynomial_program(program: Program, last: int) -> Program | None:
 
     None if these are no polynomials, or have too many monomials.
     """
+    found = polynomials_at(program, last)
+    return None if found is None else by_monomials(program, last, found)
+
+
+def polynomials_at(program: Program, last: int) -> Polynomials | None:
+    """The sums at a place of a program as polynomials in its prepared columns.
+
+    None if these are no polynomials, or have too many monomials.
+    """
     prepare, stages = program.prepare, program.stages[1 : last + 1]
     degree = degree_of(stages)
     if degree is None or not few_monomials(len(prepare.columns), degree):
         return None
-    return _by_monomials(program, last, polynomials_of(stages, prepared_columns(prepare)))
+    return polynomials_of(stages, prepared_columns(prepare))
 
 
 def prepared_columns(prepare: Prepare) -> Polynomials:
@@ -169,7 +206,8 @@ def few_monomials(n_columns: int, degree: int) -> bool:
     return math.comb(n_columns + degree, degree) <= _MOST_MONOMIALS
 
 
-def _by_monomials(program: Program, last: int, polynomials: Polynomials) -> Program:
+def by_monomials(program: Program, last: int, polynomials: Polynomials) -> Program:
+    """The program whose sums at a place are these polynomials in its prepared columns."""
     used = np.flatnonzero(polynomials.coefficients.any(axis=0))
     used = used[used > 0]
     monomials = [polynomials.monomials[place] for place in used.tolist()]

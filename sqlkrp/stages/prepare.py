@@ -122,7 +122,8 @@ def missing_message(counts: dict[str, int]) -> str:
     shown = ", ".join(found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
     return (
         f"missing values (NULL, NaN or infinite) in {shown}: "
-        "draw the map with nulls='zero', 'mean' or 'propagate', or clean the table"
+        "draw the map with nulls='zero', 'mean' or 'propagate', or clean the table (a model "
+        "without a map: or train it behind a SimpleImputer)"
     )
 
 

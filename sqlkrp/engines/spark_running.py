@@ -1,0 +1,145 @@
+"""What runs in Spark: statements, DataFrames that they read, jobs, and what their errors say."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.ml.functions import array_to_vector
+from pyspark.sql.functions import col, when
+from pyspark.sql.types import ArrayType, DoubleType, FloatType, StructField, StructType
+
+from sqlkrp.batches import batches_of_features
+from sqlkrp.engines.session import Session
+from sqlkrp.errors import EngineError
+from sqlkrp.sql.dialects import DIALECTS
+from sqlkrp.sql.names import TableName, quote, quote_table
+from sqlkrp.stages import Program
+
+__all__ = ["Running", "in_short", "of_python", "without_pandas"]
+
+_tags = itertools.count(1)
+
+
+class Running(Session):
+    """A SparkSession that runs statements."""
+
+    dialect = DIALECTS["spark"]
+
+    def __init__(self, session: Any, on_close: Callable[[], None] | None = None) -> None:
+        self.connection = session
+        self._on_close = on_close
+        self._frames: dict[str, Any] = {}
+
+    def execute(self, sql: str, what: str) -> None:
+        self._run(lambda: self._sql(sql).collect(), what)
+
+    def rows(self, sql: str, what: str) -> list[tuple[Any, ...]]:
+        found = self._run(lambda: self._sql(sql).collect(), what)
+        return [tuple(row) for row in found]
+
+    def columns(self, sql: str, names: Sequence[str], what: str) -> NDArray[Any]:
+        chosen = [quote(name, self.dialect) for name in names]
+        rows = self._run(lambda: self._sql(sql).select(*chosen).collect(), what)
+        return np.array(rows, dtype="float64").reshape(-1, len(names))
+
+    def lazily(self, sql: str) -> Any:
+        return self._sql(sql)
+
+    def by_twin(self, select: str, program: Program) -> str:
+        frame = self._sql(select)
+        *kept, _ = frame.schema.fields
+        number = DoubleType() if program.prepare.dtype == "float64" else FloatType()
+        schema = StructType([*kept, StructField("a", ArrayType(number))])
+        with without_pandas():
+            made = frame.mapInArrow(partial(batches_of_features, program), schema)
+        return self._relation(made)
+
+    def with_vectors(self, sql: str, column: str) -> str:
+        frame, named = self._sql(sql), quote(column, self.dialect)
+        with without_pandas():
+            vectors = when(col(named).isNotNull(), array_to_vector(col(named)))
+        return f"SELECT * FROM {self._relation(frame.withColumn(column, vectors))}"
+
+    def _relation(self, frame: Any) -> str:
+        """A DataFrame as a name that statements here can read."""
+        relation = f"sqlkrp_frame_{next(_tags)}"
+        self._frames[relation] = frame
+        return relation
+
+    def _sql(self, sql: str) -> Any:
+        """A statement as a DataFrame, with the DataFrames that it reads put in by Spark itself."""
+        read = {name: frame for name, frame in self._frames.items() if name in sql}
+        if not read:
+            return self.connection.sql(sql)
+        sql = sql.replace("{", "{{").replace("}", "}}")
+        for name in sorted(read, key=len, reverse=True):
+            sql = re.sub(rf"\b{name}\b", f"{{{name}}}", sql)
+        return self.connection.sql(sql, **read)
+
+    def _run(self, job: Callable[[], Any], what: str) -> Any:
+        """Run a job; an interrupt ends it on the cluster as well."""
+        tag = f"sqlkrp-{next(_tags)}"
+        self.connection.addTag(tag)
+        try:
+            return job()
+        except (PySparkException, Py4JError) as bad:  # the latter: Java's own, as they came
+            raise EngineError(f"{what} failed in Spark: {in_short(bad)}") from bad
+        except KeyboardInterrupt:
+            self.connection.interruptTag(tag)
+            raise
+        finally:
+            self.connection.removeTag(tag)
+
+    def _count(self, table: str) -> int:
+        ((count,),) = self.rows(f"SELECT COUNT(*) FROM {table}", "counting the rows")
+        return int(count)
+
+    def _about(self, table: TableName) -> dict[str, str]:
+        """What Spark tells of a table besides its columns."""
+        described = f"DESCRIBE TABLE EXTENDED {quote_table(table, self.dialect)}"
+        return {row[0]: row[1] for row in self._sql(described).collect()}
+
+
+@contextlib.contextmanager
+def without_pandas() -> Iterator[None]:
+    """Where Spark warns of pandas 3, which nothing here hands to it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
+        yield
+
+
+def of_python(path: str | Path) -> str:
+    """A path as this process means it: Java has a working folder of its own."""
+    return str(path) if "://" in str(path) else str(Path(path).absolute())
+
+
+def in_short(bad: Exception) -> str:
+    """An error of Spark's in one line: what it says first, and not where it was raised."""
+    told = str(bad).strip()
+    if "Traceback (most recent call last)" in told:
+        return _of_executors(told)
+    if java := re.search(r"An error occurred while calling [^\n]*\n: (?:[\w.$]+: )?(.+)", told):
+        told = java[1]
+    raised = re.search(r"\[USER_RAISED_EXCEPTION\] (.*?) SQLSTATE", told, re.DOTALL)
+    first = raised[1] if raised else told.partition(" SQLSTATE")[0]
+    return " ".join(first.split("\n\tat ")[0].splitlines()[:1]).strip() or type(bad).__name__
+
+
+def _of_executors(told: str) -> str:
+    """An error of Python's on an executor: the line in which a traceback ends."""
+    ends = re.findall(r"^(?:[a-z_]\w*\.)*([A-Z]\w*(?:: .*)?)$", told, re.MULTILINE)
+    line: str = ends[-1] if ends else told.splitlines()[0]
+    if line.startswith("ModuleNotFoundError"):
+        line += " (how='arrow' needs sqlkrp, numpy and pyarrow in the executors' Python)"
+    return line
