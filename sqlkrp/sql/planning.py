@@ -25,7 +25,7 @@ from sqlkrp.sql.sharing import (
     plain,
     shared,
 )
-from sqlkrp.stages import Butterflies, Linear, Program, Stage, SumOfProducts, cost
+from sqlkrp.stages import Butterflies, Linear, Program, Stage, SumOfProducts, cost, plain_stages
 
 __all__ = ["PLANS", "Plan", "Way", "plan_program"]
 
@@ -72,10 +72,10 @@ class Plan(Shown):
 
     program: Program
     ways: dict[int, list[Way]]
-    """Every way to a stage of signed sums, by its position."""
+    """Every way to a stage of signed sums, by the stage's number."""
     chosen: dict[int, Way]
     pairs: dict[int, Pairs]
-    """Products that are computed once, by the position of their stage."""
+    """Products that are computed once, by the number of their stage."""
 
     def _facts(self) -> dict[str, Any]:
         sums = [way.name for way in self.chosen.values()]
@@ -84,10 +84,9 @@ class Plan(Shown):
     @cached_property
     def additions(self) -> int:
         """Additions and subtractions a row."""
-        stages = enumerate(self.program.stages)
         return sum(
             self.chosen[i].circuit.additions if i in self.chosen else cost(stage).additions
-            for i, stage in stages
+            for i, stage in plain_stages(self.program.stages)
         )
 
     @cached_property
@@ -108,7 +107,7 @@ def plan_program(
     limit = dialect.limits.select_columns
     room = None if limit is None else limit - n_kept - 1
     ways, chosen, pairs = {}, {}, {}
-    for i, stage in enumerate(program.stages):
+    for i, stage in plain_stages(program.stages):
         if found := _ways(stage, plan, dialect, room):
             ways[i], chosen[i] = found, _choose(found, plan)
         if isinstance(stage, SumOfProducts) and (shared_pairs := _worth_pairs(stage, room)):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -24,7 +25,8 @@ from sqlkrp.sql.levels import Levels
 from sqlkrp.sql.names import balanced, firm_cast, quote, soft_cast, text
 from sqlkrp.sql.sharing import Circuit, Pairs
 from sqlkrp.sql.vectors import Vector
-from sqlkrp.stages import Answers, Bounds, Prepare, Shares, Stage, Votes
+from sqlkrp.stages import Answers, Bounds, Paths, Prepare, Shares, Stage, Votes, numbered
+from sqlkrp.stages.parts import inputs_of
 from sqlkrp.stages.records import Butterflies, Distances, Elementwise, Linear, SumOfProducts
 
 __all__ = ["WRITERS", "begun", "casts", "ended", "write_wide_form", "written"]
@@ -45,7 +47,7 @@ def write_wide_form(job: Job) -> Written:
 
 def written(levels: Levels, stages: Sequence[Stage], first: int, values: Vector) -> Vector:
     """Values after stages, of which the first has this position."""
-    for position, stage in enumerate(stages, start=first):
+    for position, stage in numbered(stages, first):
         if not values.is_named and not _is_written_in(stage, levels):
             values = levels.named(values, "p")
         values = WRITERS[type(stage)](levels, stage, position, values)
@@ -305,12 +307,28 @@ def _elementwise(levels: Levels, stage: Elementwise, position: int, values: Vect
     return Vector(levels.cast(dialect.function(stage.function, value, dtype)) for value in values)
 
 
+def _paths(levels: Levels, stage: Paths, position: int, values: Vector) -> Vector:
+    """One path after the other; what is to be read later, and what was found, goes along."""
+    inputs, found = dict(enumerate(values)), list[str]()
+    paths = [path for _, path in stage.numbered(position)]
+    for place, (first, path) in enumerate(stage.numbered(position)):
+        read = Vector([inputs.get(i, "") for i in range(len(values))], is_named=True)
+        later = sorted({i for one in paths[place + 1 :] for i in inputs_of(one[0]).tolist()})
+        made, there = levels.beside(
+            [*(inputs[i] for i in later), *found], partial(written, levels, path, first, read)
+        )
+        inputs = dict(zip(later, there, strict=False))
+        found = [*there[len(later) :], *made]
+    return Vector(found)
+
+
 WRITERS: dict[type[Stage], Callable[[Levels, Any, int, Vector], Vector]] = {
     Linear: _linear,
     Butterflies: _butterflies,
     SumOfProducts: _sum_of_products,
     Distances: _distances,
     Elementwise: _elementwise,
+    Paths: _paths,
     Bounds: answers.bounds,
     Shares: answers.shares,
     Votes: answers.votes,

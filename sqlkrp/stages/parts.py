@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sqlkrp.stages.paths import Paths
 from sqlkrp.stages.prepare import Prepare
 from sqlkrp.stages.stage import (
     ENTRY,
@@ -20,7 +21,7 @@ from sqlkrp.stages.stage import (
     require,
 )
 
-__all__ = ["beside", "only", "reading"]
+__all__ = ["beside", "inputs_of", "only", "only_of", "reading"]
 
 
 def only(stage: Stage, outputs: Array) -> tuple[Stage, Array, Array]:
@@ -31,6 +32,8 @@ def only(stage: Stage, outputs: Array) -> tuple[Stage, Array, Array]:
     """
     if isinstance(stage, Prepare):
         return _only_columns(stage, outputs)
+    if isinstance(stage, Paths):
+        return _only_paths(stage, outputs)
     if stage.closes:
         return stage, np.arange(stage.n_outputs), np.arange(stage.n_inputs)
     together = stage.outputs_a_row
@@ -48,9 +51,32 @@ def only(stage: Stage, outputs: Array) -> tuple[Stage, Array, Array]:
     return replace(stage, **changed), kept, read[read >= 0]
 
 
+def only_of(stages: Sequence[Stage], outputs: Array) -> tuple[tuple[Stage, ...], Array, Array]:
+    """The same of stages one after another."""
+    found: list[Stage] = []
+    wanted = outputs
+    for stage in reversed(stages):
+        # What only adds up nothing still stands on something.
+        left, kept, wanted = only(stage, wanted if len(wanted) else np.arange(1))
+        if found:
+            found[-1] = reading(found[-1], kept)
+        else:
+            outputs = kept
+        found.append(left)
+    return tuple(reversed(found)), outputs, wanted
+
+
+def inputs_of(stage: Stage) -> Array:
+    """The inputs that a stage reads."""
+    return only(stage, np.arange(stage.n_outputs))[2]
+
+
 def reading(stage: Stage, inputs: Array) -> Stage:
     """A stage where these inputs (sorted, all that are used) are all there are."""
     changed: dict[str, Any] = {}
+    if isinstance(stage, Paths):
+        paths = ((reading(first, inputs), *later) for first, *later in stage.paths)
+        changed["paths"] = tuple(paths)
     for name, what, array in columns_of(stage):
         if what.holds == INPUTS:
             changed[name] = np.where(array < 0, -1, _places_in(inputs, array)).astype(array.dtype)
@@ -124,6 +150,20 @@ def _of_one_width(arrays: list[Array]) -> list[Array]:
         )
         for array in arrays
     ]
+
+
+def _only_paths(stage: Paths, outputs: Array) -> tuple[Stage, Array, Array]:
+    """Without the paths of which nothing is needed."""
+    found, kept, read = [], [], []
+    for path, (first, end) in zip(stage.paths, stage.places, strict=True):
+        wanted = outputs[(outputs >= first) & (outputs < end)] - first
+        if len(wanted):
+            stages, its, reads = only_of(path, wanted)
+            found.append(stages)
+            kept.append(its + first)
+            read.append(reads)
+    left = Paths(stage.n_inputs, tuple(found))
+    return left, np.concatenate(kept), np.unique(np.concatenate(read))
 
 
 def _only_columns(prepare: Prepare, outputs: Array) -> tuple[Stage, Array, Array]:
