@@ -24,10 +24,17 @@ from sqlkrp.maps.columns import spelt_in
 from sqlkrp.maps.feature_map import FeatureMap
 from sqlkrp.maps.fitted import Fitted
 from sqlkrp.maps.parameters import plain, title_of
+from sqlkrp.models.folding import folded
 from sqlkrp.models.polynomials import cheaper_as_polynomial, polynomial_program
 from sqlkrp.sql.options import Options, name_list
 from sqlkrp.sql.statement import Query
-from sqlkrp.stages import Answers, Array, Butterflies, Linear, Prepare, Program, require
+from sqlkrp.stages import (
+    Answers,
+    Linear,
+    Prepare,
+    Program,
+    require,
+)
 
 __all__ = ["PREDICTION", "Model", "answer_names"]
 
@@ -392,31 +399,6 @@ def _saying(program: Program, outputs: tuple[str, ...]) -> Program:
         return program
     last = replace(last, says=outputs)
     return Program((*program.stages[:-1], last), answer_names(last))
-
-
-def folded(program: Program, after: int) -> Program:
-    """A program whose decisions weigh what is first of all that only sums make of columns.
-
-    The first ``after`` stages make the features.
-    """
-    head, decisions = list(program.stages[:after]), program.stages[after]
-    assert isinstance(decisions, Linear)
-    weights, constant = decisions.matrix(), decisions.constant
-    assert constant is not None
-    while isinstance(head[-1], (Linear, Butterflies)):
-        last = head.pop().linear  # type: ignore[attr-defined]
-        if last.constant is not None:
-            constant = constant + weights @ last.constant
-        weights = _times(weights, last)
-    stages = (*head, Linear.dense(weights, constant), *program.stages[after + 1 :])
-    return Program(stages, program.names).only(every_column=True)
-
-
-def _times(weights: Array, stage: Linear) -> Array:
-    """Weights of a stage's outputs as weights of its inputs."""
-    found = np.zeros((len(weights), stage.n_inputs))
-    np.add.at(found.T, stage.input, (weights[:, stage.output] * stage.value).T)
-    return found
 
 
 def answer_names(stage: Answers) -> tuple[str, ...]:

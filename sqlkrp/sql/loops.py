@@ -103,7 +103,7 @@ def _treated(loops: Loops, stage: Prepare, value: str, is_looked_at: bool) -> st
 
 
 def _names(stage: Prepare) -> list[str]:
-    return [*stage.columns, *([] if stage.constant is None else [""])]
+    return [*stage.told, *([] if stage.constant is None else [""])]
 
 
 def _of_all(stage: Prepare, numbers: Array, of_constant: float) -> Array:

@@ -133,7 +133,7 @@ def _treated(levels: Levels, stage: Prepare, values: Sequence[str]) -> list[str]
                 value,
                 levels.job.type_name,
             )
-            for name, value in zip(stage.columns, values, strict=True)
+            for name, value in zip(stage.told, values, strict=True)
         ]
     return [
         f"CASE WHEN {test} THEN {value} ELSE {instead} END"
@@ -226,7 +226,8 @@ def _picks(levels: Levels, stage: Linear, values: Vector) -> Vector:
         value = values[place] if values.is_named else f"({values[place]})"
         item = f"{value} * {levels.literal(factor)}" if factor != 1 else value
         items.append(f"{item} + {levels.literal(constant)}" if constant else item)
-    return Vector(items)
+    as_they_are = stage.constant is None and set(factors) <= {1.0}
+    return Vector(items, is_named=values.is_named and as_they_are)
 
 
 def _butterflies(levels: Levels, stage: Butterflies, position: int, values: Vector) -> Vector:

@@ -10,6 +10,7 @@ import numpy as np
 
 from sqlkrp.stages.paths import Paths
 from sqlkrp.stages.prepare import Prepare
+from sqlkrp.stages.records import Linear
 from sqlkrp.stages.stage import (
     ENTRY,
     INPUTS,
@@ -21,7 +22,7 @@ from sqlkrp.stages.stage import (
     require,
 )
 
-__all__ = ["beside", "inputs_of", "only", "only_of", "reading"]
+__all__ = ["beside", "inputs_of", "only", "only_of", "path_from", "reading"]
 
 
 def only(stage: Stage, outputs: Array) -> tuple[Stage, Array, Array]:
@@ -81,6 +82,28 @@ def reading(stage: Stage, inputs: Array) -> Stage:
         if what.holds == INPUTS:
             changed[name] = np.where(array < 0, -1, _places_in(inputs, array)).astype(array.dtype)
     return replace(stage, n_inputs=len(inputs), **changed)
+
+
+def path_from(entry: Linear, stages: Sequence[Stage]) -> tuple[Stage, ...]:
+    """Stages that read what an entry picks; where that is inputs as they are, without it."""
+    as_they_are = entry.constant is None and bool((entry.value == 1).all())
+    if not (stages and as_they_are and (np.diff(entry.input) > 0).all() and _says(stages[0])):
+        return (entry, *stages)
+    return (_moved(stages[0], entry.input, entry.n_inputs), *stages[1:])
+
+
+def _says(stage: Stage) -> bool:
+    """Whether a stage says which inputs it reads, other than that of an output's number."""
+    return any(what.holds == INPUTS for _, what, _ in columns_of(stage))
+
+
+def _moved(stage: Stage, places: Array, n_inputs: int) -> Stage:
+    """A stage whose inputs are at these places (increasing) of more."""
+    changed: dict[str, Any] = {}
+    for name, what, array in columns_of(stage):
+        if what.holds == INPUTS:
+            changed[name] = np.where(array < 0, -1, places[array]).astype(array.dtype)
+    return replace(stage, n_inputs=n_inputs, **changed)
 
 
 def beside(stages: Sequence[Stage], *, shared: bool) -> Stage:
