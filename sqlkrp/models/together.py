@@ -125,7 +125,7 @@ def _joined(firsts: Sequence[Prepare]) -> tuple[Prepare, list[Linear]]:
     truths = {name for one in firsts for name in one.booleans}
     whole = Prepare(
         columns=tuple(one.name for one in named),
-        fill=np.array(fill),
+        fill=np.clip(fill, low, high),  # where nothing is filled in, it is any number
         shift=shift,
         scale=scale,
         nulls=nulls,
