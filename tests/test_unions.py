@@ -15,7 +15,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
-from support import dyadic, forms_of, paper_krp, store
+from support import FORMS, dyadic, forms_of, paper_krp, store
 
 import sqlkrp
 from sqlkrp.errors import (
@@ -58,8 +58,8 @@ def krp(**more):
     return sqlkrp.KRP(2, 8, random_state=0, **more)
 
 
-def fourier():
-    return sqlkrp.RandomFourier(6, random_state=1)
+def fourier(**more):
+    return sqlkrp.RandomFourier(6, random_state=1, **more)
 
 
 def union(*parts, **more):
@@ -369,3 +369,49 @@ def test_a_column_read_again_is_none_that_is_made():
     Prepare(("c", "b"), one, one, one, categories=(again,))
     with pytest.raises(InconsistentMapError, match="looks at a category"):
         Prepare(("c", "b"), one, one, one, categories=(again, Category("c", "b", None)))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_sparse_rows_have_values_beside_features(connection, form):
+    frame = dyadic(20, 4).assign(id=range(20))
+    X = frame.drop(columns="id")
+    with warnings.catch_warnings(action="ignore"):
+        pipeline = make_pipeline(union(krp(scaling=None), "passthrough"), Ridge())
+        pipeline.fit(X, X.c0 * X.c1)
+    model = sqlkrp.model(pipeline).written_as("features")
+    long = frame.melt("id", var_name="f", value_name="v")
+    store(connection, long[long.v != 0])
+    db = sqlkrp.connect(connection)
+    db.score(model, "t", into="s", long=("id", "f", "v"), form=form, as_="features")
+    found = connection.execute("SELECT prediction FROM s ORDER BY id").fetchnumpy()
+    there = (X != 0).any(axis=1).to_numpy()
+    assert np.allclose(found["prediction"], pipeline.predict(X)[there], rtol=1e-9)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_map_of_single_numbers_beside_columns(connection, form):
+    frame = people()[NUMBERS].astype("float32")
+    pipeline = make_pipeline(union("passthrough", krp()), Ridge()).fit(frame, people().age)
+    model = sqlkrp.model(pipeline)
+    assert model.program.prepare.dtype == "float32"
+    store(connection, frame.assign(id=np.arange(ROWS)))
+    db = sqlkrp.connect(connection)
+    db.score(model, "t", into="s", keep=["id"], form=form)
+    found = connection.execute("SELECT prediction FROM s ORDER BY id").fetchnumpy()
+    assert np.allclose(found["prediction"], pipeline.predict(frame), rtol=1e-4)
+    assert db.verify(model, "t", form=form).ok
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_with_missing_values_have_no_answer_beside_columns(connection, form):
+    frame = people()
+    parts = [krp(nulls="propagate"), fourier(nulls="propagate"), "passthrough"]
+    pipeline = make_pipeline(union(*parts), Ridge())
+    model = sqlkrp.model(pipeline.fit(frame[NUMBERS], frame.age))
+    store(connection, with_gaps())
+    sqlkrp.connect(connection).score(model, "t", into="s", keep=["id"], form=form)
+    rows = connection.execute("SELECT id, prediction FROM s ORDER BY id").fetchall()
+    assert [row[0] for row in rows if row[1] is None] == [2, 5, 11]
+    there = [row[0] for row in rows if row[1] is not None]
+    expected = pipeline.predict(frame[NUMBERS])[there]
+    assert np.allclose([rows[i][1] for i in there], expected, rtol=1e-9)
