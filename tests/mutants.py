@@ -1239,7 +1239,7 @@ MUTANTS = [
         "kept.append(its + first)",
         "kept.append(its)",
         "a part of the outputs of paths is another part",
-        ("tests/test_unions.py::test_what_is_not_needed_of_paths_is_not_computed",),
+        ("tests/test_stages.py::test_a_part_of_a_stage_gives_what_the_whole_gives",),
     ),
 ]
 
