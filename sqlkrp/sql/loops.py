@@ -259,7 +259,7 @@ def _paths(loops: Loops, stage: Paths) -> str:
 
 
 def _array_of(levels: Levels, inputs: str, path: Sequence[Stage]) -> list[str]:
-    loops = Loops(levels, Vector([]), array=inputs, count=path[0].n_inputs)
+    loops = Loops(levels, Vector([]), array=inputs, read=inputs, count=path[0].n_inputs)
     _go_through(loops, path)
     return [loops.stored()]
 
