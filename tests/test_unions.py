@@ -25,7 +25,6 @@ from sqlkrp.errors import (
     MissingValueError,
     ParameterError,
 )
-from sqlkrp.sql.dialects import DIALECTS
 from sqlkrp.stages import Category, Linear, Paths, Prepare, Program
 
 ROWS = 60
@@ -177,14 +176,6 @@ def test_every_engine_says_what_stands_side_by_side(engine, name):
         said = model.written_as(way).saying(SAYS)
         statement = said.statement(("t",), keep=["id"], form=form, dialect=engine.name)
         require_same(name, engine.run(statement))
-
-
-@pytest.mark.parametrize("name", DIALECTS)
-def test_every_dialect_has_paths(name):
-    for form in forms_of(name):
-        for kind in ("selected", "a number as category too"):
-            model = trained(kind)[-1].written_as("features")
-            assert model.to_sql("t", dialect=name, form=form).startswith("-- ")
 
 
 @pytest.mark.parametrize("pool", ["hadamard", "achlioptas"])

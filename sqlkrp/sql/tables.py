@@ -200,9 +200,9 @@ def _paths(chain: Chain, stage: Paths, position: int) -> None:
         chain.current = inputs
         _go_through(chain, path, first)
         if found:
-            others = {"others": chain.current}
+            behind = {"behind": chain.current}
             chain.current = found
-            chain.then(f"beside_{first}", "beside", others, {"place": str(place)})
+            chain.then(f"beside_{first}", "beside", behind, {"place": str(place)})
         found = chain.current
 
 
