@@ -64,14 +64,13 @@ def model(
     program, names, after = _program(parts.decisions, items)
     if bound is not None:
         program = _bounded(program, bound)
-    maps = list(dict.fromkeys(one.reader.map for one in items if isinstance(one, Feature)))
-    alone = maps[0] if all(isinstance(one, Feature) for one in items) and len(maps) == 1 else None
-    name = parts.name if alone or not maps else f"{parts.name} on {_beside(maps, items)}"
-    made = Model(name, _as_drawn(alone), names, after, _default_says(program))
+    source = _only_map(items)
+    name = parts.name if source else f"{parts.name}{_told_beside(items)}"
+    made = Model(name, _as_drawn(source), names, after, _default_says(program))
     made.become(
         program,
-        maps[0].seed_ if maps else 0,
-        {} if alone is None else dict(alone.left_out_),
+        0 if source is None else source.seed_,
+        {} if source is None else dict(source.left_out_),
     )
     if threshold is not None:
         made = made.cut_at(threshold)
@@ -242,11 +241,23 @@ def _items(parts: _Parts, named: Sequence[str] | None) -> tuple[Item, ...]:
     return front_of(parts.steps, tuple(front))
 
 
-def _beside(maps: Sequence[FeatureMap], items: Sequence[Item]) -> str:
-    """What features and columns stand side by side, in one line."""
-    told = [one.title for one in maps]
+def _maps_of(items: Sequence[Item]) -> list[FeatureMap]:
+    return list(dict.fromkeys(one.reader.map for one in items if isinstance(one, Feature)))
+
+
+def _only_map(items: Sequence[Item]) -> FeatureMap | None:
+    """The map whose features are all that is weighed, if there is such a one."""
+    maps = _maps_of(items)
+    alone = len(maps) == 1 and all(isinstance(one, Feature) for one in items)
+    return maps[0] if alone else None
+
+
+def _told_beside(items: Sequence[Item]) -> str:
+    """What stands side by side, in one line; of columns alone nothing."""
+    maps = [one.title for one in _maps_of(items)]
     columns = {one.column for one in items if isinstance(one, Value)}
-    return " beside ".join([*told, *([counted(len(columns), "column")] if columns else [])])
+    told = [*maps, *([counted(len(columns), "column")] if columns else [])]
+    return f" on {' beside '.join(told)}" if maps else ""
 
 
 def _in_order(decisions: Decisions, names: Sequence[str]) -> Decisions:
