@@ -242,9 +242,19 @@ def _stage_content(stage: Stage, encode: Callable[[NDArray[Any]], Any]) -> dict[
         # What files of before do not have is written where there is something: a digest stays.
         is_new = "new" in part.metadata and value == part.default
         if part.init and not is_new:
-            is_array = isinstance(value, np.ndarray)
-            content[part.name] = encode(value) if is_array else _plain(value)
+            content[part.name] = _part_content(value, encode)
     return content
+
+
+def _part_content(value: Any, encode: Callable[[NDArray[Any]], Any]) -> Any:
+    """A part of a stage: a table, a plain value, or lists of stages."""
+    if isinstance(value, np.ndarray):
+        return encode(value)
+    if isinstance(value, Stage):
+        return _stage_content(value, encode)
+    if isinstance(value, (list, tuple)):
+        return [_part_content(one, encode) for one in value]
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _new(name: str, parameters: dict[str, Any], kinds: Kinds[SomeMap]) -> SomeMap:
@@ -280,12 +290,6 @@ def _stage(content: dict[str, Any]) -> Stage:
     return RECORDS[content["stage"]](**values)
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
-
-
 def _array_facts(array: NDArray[Any]) -> dict[str, Any]:
     # Hashing the raw bytes makes the digest independent of how they were compressed.
     raw = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
@@ -301,9 +305,11 @@ def _array_text(array: NDArray[Any]) -> dict[str, Any]:
 
 def _decode(value: Any) -> Any:
     if isinstance(value, list):
-        return tuple(value)
+        return tuple(map(_decode, value))
     if not isinstance(value, dict):
         return value
+    if "stage" in value:
+        return _stage(value)
     shape = tuple(value["shape"])
     if value["dtype"] not in _DTYPES or not all(type(n) is int and n >= 0 for n in shape):
         raise MapFileError("an array of another type or shape")

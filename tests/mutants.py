@@ -188,8 +188,8 @@ MUTANTS = [
     ),
     Mutant(
         "sqlkrp/stages/program.py",
-        "if isinstance(stage, Prepare) and every_column:",
-        "if isinstance(stage, Prepare) and not every_column:",
+        "        if every_column:",
+        "        if not every_column:",
         "printed SQL does not guard columns that no feature needs",
         ("tests/test_planning.py::test_printed_sql_guards_columns_that_nothing_needs_as_well",),
     ),
@@ -1171,7 +1171,7 @@ MUTANTS = [
         ("tests/test_models.py::test_every_estimator_says_in_sql_what_it_says_in_python",),
     ),
     Mutant(
-        "sqlkrp/models/fronts.py",
+        "sqlkrp/models/values.py",
         "shift=(prepare.shift - offset) / scale,",
         "shift=prepare.shift - offset,",
         "scalers in front of the map are folded in wrongly",
@@ -1185,7 +1185,7 @@ MUTANTS = [
         ("tests/test_categories.py::test_a_pipeline_with_texts_says_the_same_in_every_engine",),
     ),
     Mutant(
-        "sqlkrp/models/weighing.py",
+        "sqlkrp/models/folding.py",
         "constant = constant + weights @ last.constant",
         "pass",
         "constants of features are lost where sums of sums are one",
@@ -1225,6 +1225,49 @@ MUTANTS = [
         "np.argsort(sizes",
         "the weakest terms are taken for the strongest",
         ("tests/test_shortening.py",),
+    ),
+    Mutant(
+        "sqlkrp/models/fronts.py",
+        "one.moved(float(weights.get(name, 1.0)), 0.0)",
+        "one.moved(1.0, 0.0)",
+        "the weights of a FeatureUnion are not multiplied in",
+        ("tests/test_unions.py::test_what_stands_side_by_side_is_in_the_model",),
+    ),
+    Mutant(
+        "sqlkrp/models/together.py",
+        "constant = (whole.shift[places] - first.shift) * first.scale",
+        "constant = (first.shift - whole.shift[places]) * first.scale",
+        "a column that is scaled in two ways is moved the wrong way",
+        ("tests/test_unions.py::test_what_stands_side_by_side_is_in_the_model",),
+    ),
+    Mutant(
+        "sqlkrp/models/together.py",
+        "numbers = zip(fill.tolist(), low.tolist(), high.tolist(), strict=True)",
+        "numbers = [(one, -end, end) for one in fill.tolist()]",
+        "outliers that a map holds are no longer held beside columns that are not",
+        ("tests/test_unions.py::test_what_stands_side_by_side_is_in_the_model",),
+    ),
+    # --- paths ----------------------------------------------------------------------------------
+    Mutant(
+        "sqlkrp/sql/levels.py",
+        "self.past = [there[value] for value in self.past]",
+        "pass",
+        "what goes past stages is read where it was before",
+        ("tests/test_unions.py::test_values_that_go_past_stages_are_the_same_bit_for_bit",),
+    ),
+    Mutant(
+        "sqlkrp/sql/tables.py",
+        '{"place": str(place)}',
+        '{"place": "0"}',
+        "values beside others have the numbers of these",
+        ("tests/test_unions.py::test_values_that_go_past_stages_are_the_same_bit_for_bit",),
+    ),
+    Mutant(
+        "sqlkrp/stages/parts.py",
+        "kept.append(its + first)",
+        "kept.append(its)",
+        "a part of the outputs of paths is another part",
+        ("tests/test_stages.py::test_a_part_of_a_stage_gives_what_the_whole_gives",),
     ),
 ]
 

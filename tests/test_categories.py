@@ -196,7 +196,7 @@ def test_categories_in_numpy_are_to_the_letter():
         [("b", "c", "x", False)],  # no input
         [("a", "c", "x", False)] * 2,  # twice
         [("a", "a", "x", False)],  # of an input itself
-        [("a", "c", None, False)],  # of nothing
+        [("a", "a", None, False)],
         [("a", "c", [1], False)],  # no plain value
     ],
 )

@@ -21,6 +21,7 @@ from sqlkrp.sql.options import Options
 from sqlkrp.sql.preflight import statement_checks
 from sqlkrp.sql.side_tables import create_side_table
 from sqlkrp.sql.statement import write
+from sqlkrp.stages import Linear, Paths, Program
 
 EXECUTED = ("duckdb", "postgres", "sqlite", "datafusion", "clickhouse", "spark")
 STAND_INS = {
@@ -87,8 +88,18 @@ def of_every_stage(name):
                    for table, columns in statement.side_tables.items()}  # fmt: skip
     for table, columns in tables.values():  # one of those whose columns are of the same types
         yield create_side_table(table, columns, DIALECTS[name])
+    beside = with_columns(signs)
+    yield from (beside.to_sql("lake.t", form=form, dialect=name) for form in forms_of(name))
     full = sqlkrp.RankOneProjection(3, random_state=0).fit(NAMES)
     yield full.score_sql("a", "b", keys=("id", "id"), dialect=name)
+
+
+def with_columns(one):
+    """A map's features with two columns beside them."""
+    prepare, *stages = one.program.stages
+    columns = Linear.picked(prepare.n_outputs, np.array([1, 0]), np.array([1.0, 0.5]))
+    paths = Paths(prepare.n_outputs, (tuple(stages), (columns,)))
+    return one._with_program(Program((prepare, paths), (*one.program.names, "one", "other")))
 
 
 MAPS = {
@@ -201,6 +212,7 @@ OURS = re.compile(
     r"entries|given|source|inputs|columns|complete|incomplete|prepared|kept_rows|directions|lengths?|"
     r"with_constant|with_nothing|gathered|gathered_inputs|hyperplanes?|pool|entry_values|weight|sign|components?|term|terms|"
     r"picks|place|output|constant|points?|coordinates?|filled|(picked|distances|cos|exp|sign)_\d+|"
+    r"beside_\d+|behind|y\d+_\d+|"
     r"numbers|bits|score|full_key|signs_key|"
     r"factors?|product|collected|items|key_table|all_keys|name|fill|shift|scale|low|high|part|"
     r"join_use_nulls|prefer_column_name_to_alias|e\d+|d|a|z|i|e|s"

@@ -20,7 +20,9 @@ from sqlkrp.stages import (
     Distances,
     Elementwise,
     Linear,
+    Paths,
     SumOfProducts,
+    Votes,
     apply,
     beside,
     cost,
@@ -154,7 +156,9 @@ def some_stages(d, seed):
     factors[:, :, 0] = rng.integers(0, d, (d + 1, 2))
     factors = np.where((factors < 0).cumsum(axis=2) > 0, -1, factors)
     point = rng.integers(-8, 9, (3, d)) / 8
+    past = Linear.picked(d, rng.integers(0, d, d))
     return [
+        Paths(d, ((past,), (Linear.dense(weights), Elementwise(d + 2, "sign")), (past,))),
         Linear.dense(weights),
         Linear.signed(d, d + 2, signs),
         Linear(d, d + 2, *signs, constant=rng.integers(-8, 9, d + 2) / 8),
@@ -184,7 +188,7 @@ def test_a_part_of_a_stage_gives_what_the_whole_gives(d, seed, data):
 def test_stages_side_by_side_give_what_each_gives(d, seed, shared):
     X = dyadic(4, 2 * d, seed).to_numpy()
     first, second = X[:, :d], X[:, :d] if shared else X[:, d:]
-    pairs = list(zip(some_stages(d, seed), some_stages(d, seed + 1), strict=True))
+    pairs = list(zip(some_stages(d, seed)[1:], some_stages(d, seed + 1)[1:], strict=True))
     pairs.append((Linear.scaled(d, 0.5), Linear.scaled(d, 2.0, constant=0.25)))
     for one, other in pairs:
         if shared and not any(what.holds == INPUTS for _, what, _ in columns_of(one)):
@@ -229,6 +233,12 @@ def test_tables_that_are_not_consistent_are_our_fault():
         lambda: SumOfProducts(2, i([[[0, 1]]]), v([[1, 1]])),
         lambda: Distances(2, 2, i([0, 0]), i([0, 1]), np.ones(2)),  # a point of nothing
         lambda: Elementwise(2, "tan"),
+        lambda: Paths(2, ()),
+        lambda: Paths(2, ((),)),
+        lambda: Paths(2, ((Elementwise(2, "cos"),),)),  # which inputs it reads is not said
+        lambda: Paths(2, ((Linear.scaled(3, 1.0),),)),  # other inputs
+        lambda: Paths(2, ((Linear.scaled(2, 1.0), Elementwise(3, "cos")),)),
+        lambda: Paths(2, ((Linear.scaled(2, 1.0), Votes(2)),)),  # what stands at the end
     ]):  # fmt: skip
         with pytest.raises(InconsistentMapError):
             raise AssertionError(f"number {number} passed: {wrong()}")

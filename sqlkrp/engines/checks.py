@@ -27,8 +27,10 @@ def check_columns(prepare: Prepare, data: Input, keep: Sequence[str]) -> None:
         _require_numbers([data.long.value], data)
     else:
         match_columns([*prepare.reads, *keep], data.types, where=data.name)
-        looked_at = {one.column for one in prepare.categories}
-        _require_numbers([name for name in prepare.reads if name not in looked_at], data)
+        made = {one.name for one in prepare.categories}
+        numbers = [name for name in prepare.columns if name not in made]
+        numbers += [one.column for one in prepare.categories if one.is_column]
+        _require_numbers(numbers, data)
         _require_categories(prepare, data)
 
 
@@ -126,7 +128,7 @@ def _missing(session: Session, prepare: Prepare, data: Input) -> dict[str, int]:
             "counting missing values",
         )
         missing += [int(total - count) for count in whole]
-    return dict(zip(prepare.columns, missing, strict=True))
+    return dict(zip(prepare.told, missing, strict=True))
 
 
 def _missing_entries(session: Session, prepare: Prepare, data: Input) -> dict[str, int]:

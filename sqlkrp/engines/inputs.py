@@ -41,21 +41,22 @@ class Input:
         return frozenset(name for name, kind in self.kinds.items() if kind == BOOLEAN)
 
     def encoded(self, prepare: Prepare, dialect: Dialect) -> Input:
-        """The same with the categories that a first stage reads as columns."""
+        """The same with what a first stage makes of columns, such as categories, as columns."""
         if not prepare.categories:
             return self
         if self.long is not None:
             raise ParameterError(
-                "categories are of a table with one column a feature, and this is (row, feature, "
-                "value) input: give a table that has the columns"
+                "what is made of columns, such as categories, is of a table with one column a "
+                "feature, and this is (row, feature, value) input: give a table that has the "
+                "columns"
             )
-        made = [one.name for one in prepare.categories]
-        return replace(
-            self,
-            relation=encoded_relation(self.relation, prepare, dialect),
-            types={**self.types, **dict.fromkeys(made, "INTEGER")},
-            kinds={**self.kinds, **dict.fromkeys(made, NUMBER)},
-        )
+        types, kinds = dict(self.types), dict(self.kinds)
+        for one in prepare.categories:
+            again = one.is_column
+            types[one.name] = self.types[one.column] if again else "INTEGER"
+            kinds[one.name] = self.kinds[one.column] if again else NUMBER
+        relation = encoded_relation(self.relation, prepare, dialect)
+        return replace(self, relation=relation, types=types, kinds=kinds)
 
     def finite_value(self, dialect: Dialect, column: str, dtype: str) -> tuple[str, str]:
         """A column as a number of this dtype, and the test that it is not missing, as SQL."""

@@ -124,14 +124,12 @@ class Fitted:
         if is_table(X):
             names = list(X.columns) if hasattr(X, "columns") else list(X)
             match_columns(prepare.reads, names)
-            made = {
-                one.name: encoded(one, _texts(one, X[one.column])) for one in prepare.categories
-            }
+            made = {one.name: _made(one, X[one.column]) for one in prepare.categories}
             columns = [
                 made[name] if name in made else to_floats(name, X[name]) for name in prepare.columns
             ]
             return np.column_stack(columns)
-        if prepare.categories:
+        if not all(one.is_column for one in prepare.categories):
             raise ParameterError(
                 "columns of categories are known by their names: give a DataFrame, or compute in "
                 "the database"
@@ -147,12 +145,14 @@ class Fitted:
                 f"expected rows and columns, got one dimension, of {len(table)}: "
                 "X.reshape(1, -1) is one row, X.reshape(-1, 1) one column"
             )
-        if table.ndim != 2 or table.shape[1] != len(prepare.columns):
+        if table.ndim != 2 or table.shape[1] != len(prepare.reads):
             raise ColumnError(
-                f"expected {counted(len(prepare.columns), 'column')}, got an array of shape "
+                f"expected {counted(len(prepare.reads), 'column')}, got an array of shape "
                 f"{table.shape}: give the columns the map was fitted to, in that order"
             )
-        return to_floats("an array", table)
+        again = {one.name: one.column for one in prepare.categories}
+        places = [prepare.reads.index(again.get(name, name)) for name in prepare.columns]
+        return to_floats("an array", table)[:, places] if again else to_floats("an array", table)
 
     @property
     def digest_(self) -> str:
@@ -219,7 +219,7 @@ class Fitted:
         first = replace(
             prepare,
             columns=tuple(spelt.get(name, name) for name in prepare.columns),
-            booleans=tuple(spelt[name] for name in prepare.booleans),
+            booleans=tuple(spelt.get(name, name) for name in prepare.booleans),
             categories=tuple(one._replace(column=spelt[one.column]) for one in prepare.categories),
         )
         program = replace(self.program, stages=(first, *self.program.stages[1:]))
@@ -313,6 +313,13 @@ class Fitted:
                 head += "-- Generated, and never executed there by sqlkrp's tests.\n"
             (part / "load.sql").write_text(head + "\n".join(load) + "\n", encoding="utf-8")
         return sorted(target.iterdir())
+
+
+def _made(category: Category, column: Any) -> Any:
+    """The input that is made of a column."""
+    if category.is_column:
+        return to_floats(category.column, column)
+    return encoded(category, _texts(category, column))
 
 
 def _texts(category: Category, column: Any) -> Any:

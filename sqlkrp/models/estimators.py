@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 
 from sqlkrp.errors import ParameterError
-from sqlkrp.models.transformers import affine_of, name_of
+from sqlkrp.models.transformers import Affine, affine_of, name_of
 from sqlkrp.stages import Answers, Array, Elementwise, Linear, Shares, Stage, Votes, is_unicode
 
 __all__ = [
     "ESTIMATORS",
     "Decisions",
     "average_of",
-    "behind",
     "labels_of",
+    "of_inputs",
     "read_estimator",
     "votes_of",
     "with_inverse",
@@ -310,14 +310,19 @@ def _pipeline(estimator: Any) -> Decisions:
 def behind(step: Any, decisions: Decisions) -> Decisions:
     """The same decisions of what a step that moves and scales features reads."""
     affine = affine_of(step, decisions.weights.shape[1])
-    weights = np.zeros((len(decisions.weights), affine.n_inputs))
-    np.add.at(weights.T, affine.places, (decisions.weights * affine.scale).T)
-    intercept = decisions.intercept + decisions.weights @ affine.offset
     names = getattr(step, "feature_names_in_", None)
     features = None if names is None else tuple(map(str, names))
     if affine.keeps_names:
         features = features or decisions.features
-    return replace(decisions, weights=weights, intercept=intercept, features=features)
+    return replace(of_inputs(decisions, affine), features=features)
+
+
+def of_inputs(decisions: Decisions, affine: Affine) -> Decisions:
+    """The same decisions of what is moved and scaled to be weighed."""
+    weights = np.zeros((len(decisions.weights), affine.n_inputs))
+    np.add.at(weights.T, affine.places, (decisions.weights * affine.scale).T)
+    intercept = decisions.intercept + decisions.weights @ affine.offset
+    return replace(decisions, weights=weights, intercept=intercept)
 
 
 def _searched(estimator: Any) -> Decisions:

@@ -1,144 +1,69 @@
-"""The steps before a map, as what is done to the columns of a table.
+"""The steps of a pipeline, as what they make of the columns of a table.
 
-Each value that they make is one column: filled where it is missing, times a scale, plus an offset;
-or it is 1 where the column holds a category. All of it is one first stage.
+Behind some steps there are items: values of columns, and features of maps. A step that selects,
+moves or scales does so to any of them, and what stands side by side is one item after another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from sqlkrp.errors import ColumnError, ParameterError
+from sqlkrp.maps.feature_map import FeatureMap
 from sqlkrp.models.transformers import AFFINE, name_of
-from sqlkrp.sql.chain import free_name
-from sqlkrp.stages import Array, Category, Prepare
+from sqlkrp.models.values import Feature, Front, Item, Reader, Value
+from sqlkrp.spelling import near_matches
+from sqlkrp.stages import Category, Prepare
 
-__all__ = ["FRONTS", "Value", "first_stage", "front_of", "plain_stage"]
+__all__ = ["FRONTS", "front_of", "is_numbered"]
 
-
-@dataclass(frozen=True)
-class Value:
-    """A value that steps make of a column."""
-
-    column: str
-    fill: Any = None
-    """What a missing value of the column is read as; None where it is not filled."""
-    scale: float = 1.0
-    offset: float = 0.0
-    category: Category | None = None
-    """The category of the column, if the value tells whether it is there."""
-
-    def moved(self, scale: float, offset: float) -> Value:
-        """The value times a scale, plus an offset."""
-        return replace(self, scale=self.scale * scale, offset=self.offset * scale + offset)
+Items = tuple[Item, ...]
 
 
-Front = tuple[Value, ...]
-
-
-def plain_stage(front: Front) -> Prepare:
-    """Values as the first stage of a program that has no map."""
-    none = Prepare.plain([f"x{i}" for i in range(len(front))])
-    return first_stage(none, front)
-
-
-def first_stage(prepare: Prepare, values: Sequence[Value]) -> Prepare:
-    """A first stage that reads values, each as one of its inputs, as one that reads columns."""
-    values = _with_names(values)
-    names = tuple(one.column if one.category is None else one.category.name for one in values)
-    scale, offset = (np.array([getattr(one, of) for one in values]) for of in ("scale", "offset"))
-    if (scale == 0).any():
-        nothing = names[int(np.argmin(scale != 0))]
-        raise ParameterError(f"column {nothing!r} is scaled to nothing: leave it out")
-    low, high = _bounds(prepare, scale, offset)
-    fill, fills = _fill(prepare, values, scale, offset)
-    categories = tuple(one.category for one in values if one.category is not None)
-    spelt = dict(zip(prepare.columns, names, strict=True))
-    looked_at = {one.name for one in categories}
-    return replace(
-        prepare,
-        columns=names,
-        fill=fill if low is None else np.clip(fill, low, high),
-        shift=(prepare.shift - offset) / scale,
-        scale=prepare.scale * scale,
-        nulls="mean" if fills else prepare.nulls,
-        booleans=tuple(spelt[one] for one in prepare.booleans if spelt[one] not in looked_at),
-        low=low,
-        high=high,
-        categories=categories,
-    )
-
-
-def _with_names(values: Sequence[Value]) -> list[Value]:
-    """The same, each once, where categories have names that every engine takes."""
-    columns = [one.column for one in values if one.category is None]
-    twice = {name for name in columns if columns.count(name) > 1}
-    twice |= {one.column for one in values if one.category is not None and one.column in columns}
-    if twice:
-        raise ColumnError(f"column {min(twice)!r} is read twice in front of the map: give it once")
-    found = []
-    for place, one in enumerate(values):
-        if one.category is not None:
-            name = free_name(f"sqlkrp_category_{place}", columns)
-            one = replace(one, category=one.category._replace(name=name))
-        found.append(one)
-    return found
-
-
-def _fill(
-    prepare: Prepare, values: Sequence[Value], scale: Array, offset: Array
-) -> tuple[Array, bool]:
-    """What is read for missing values of each column, and whether steps before the map say so."""
-    numbers = [one for one in values if one.category is None]
-    filled = [one for one in numbers if one.fill is not None]
-    if not filled:
-        return (prepare.fill - offset) / scale, False
-    if len(filled) < len(numbers):
-        without = next(one for one in numbers if one.fill is None)
-        raise ColumnError(
-            f"column {without.column!r} is not imputed and others are: impute all columns of "
-            "numbers, or none"
-        )
-    # Whether a category is there is never missing.
-    return np.array([0.0 if one.category else float(one.fill) for one in values]), True
-
-
-def _bounds(prepare: Prepare, scale: Array, offset: Array) -> tuple[Array | None, Array | None]:
-    """The bounds of values as bounds of their columns."""
-    if not prepare.bounds:
-        return None, None
-    end = np.finfo(prepare.dtype).max
-    ends = [np.where(prepare.held, (one - offset) / scale, one) for one in prepare.bounds]
-    low, high = np.minimum(*ends), np.maximum(*ends)
-    return np.maximum(low, -end), np.minimum(high, end)
-
-
-# --- steps --------------------------------------------------------------------------------------
-
-
-def front_of(steps: Sequence[Any], columns: Sequence[str]) -> Front:
-    """The values that steps make of columns."""
-    front = tuple(Value(name) for name in columns)
+def front_of(steps: Sequence[Any], front: Items) -> Items:
+    """What steps make of items."""
     for step in steps:
-        front = _behind(front, step)
+        front = _named_by(step, _behind(front, step))
     return front
 
 
-def _behind(front: Front, step: Any) -> Front:
-    """The values behind one more step."""
-    if step is None or step == "passthrough":
+def _named_by(step: Any, front: Items) -> Items:
+    """The same, with the names that a step gives where it makes DataFrames."""
+    names: list[str] = []
+    if hasattr(step, "get_feature_names_out"):
+        # Of names that would not be different, or of steps inside that give none.
+        with contextlib.suppress(ValueError, AttributeError):
+            names = list(step.get_feature_names_out())
+    if len(names) != len(front):
         return front
+    return tuple(
+        replace(one, name=name) if isinstance(one, Value) else one
+        for one, name in zip(front, names, strict=True)
+    )
+
+
+def _behind(front: Items, step: Any) -> Items:
+    """The items behind one more step."""
+    if step is None or (isinstance(step, str) and step == "passthrough"):
+        return front
+    if isinstance(step, FeatureMap):
+        return _mapped(front, step)
     name = name_of(step)
-    if name not in FRONTS:
+    values = tuple(one for one in front if isinstance(one, Value))
+    if name not in FRONTS or (len(values) < len(front) and name not in _OF_ANY):
+        where = "in front of" if len(values) == len(front) else "behind"
+        allowed = FRONTS if where == "in front of" else _OF_ANY
         raise ParameterError(
-            f"the step {name} is not understood in front of a map: leave it out, or use one of "
-            f"{', '.join(FRONTS)}"
+            f"the step {name} is not understood {where} a map{near_matches(name, allowed)}: leave "
+            f"it out, or use one of {', '.join(allowed)}"
         )
-    seen = getattr(step, "n_features_in_", len(front))
+    # What holds other steps knows no more of its columns than these.
+    seen = vars(step).get("n_features_in_", len(front))
     if seen != len(front):
         raise ColumnError(
             f"the step {name} was fitted to {seen} columns, and {len(front)} are named"
@@ -146,7 +71,52 @@ def _behind(front: Front, step: Any) -> Front:
     return FRONTS[name](front, step)
 
 
-def _affine(front: Front, step: Any) -> Front:
+# --- maps ---------------------------------------------------------------------------------------
+
+
+def _mapped(front: Items, one: FeatureMap) -> Items:
+    """The features of a map."""
+    values = tuple(one for one in front if isinstance(one, Value))
+    if len(values) < len(front):
+        raise ParameterError("a pipeline of several maps is not read: chain them (sqlkrp.chain)")
+    reader = Reader(one, tuple(values[place] for place in _read_by(one.program.prepare, values)))
+    return tuple(Feature(reader, place) for place in range(len(one.program.names)))
+
+
+def _read_by(prepare: Prepare, front: Front) -> list[int]:
+    """Which values a map reads: by their places, if it was fitted to an array."""
+    count = len(prepare.columns)
+    names = [one.name or one.told for one in front]
+    there = set(prepare.columns) <= set(names)
+    by_name = [names.index(name) for name in prepare.columns] if there else []
+    by_place = list(range(count)) if is_numbered(prepare) and count == len(front) else []
+    if not (by_name or by_place):
+        missing = next(name for name in prepare.columns if name not in names)
+        raise ColumnError(
+            f"the map reads a column {missing!r}, and the steps before it give {', '.join(names)}: "
+            "name the columns that the pipeline was fitted to (columns=[...])"
+        )
+    if by_name and by_place and by_name != by_place:
+        if front == tuple(Value(one.column) for one in front):  # as they were named
+            return by_place
+        if front == tuple(Value(one.column, name=one.column) for one in front):  # as it saw them
+            return by_name
+        raise ColumnError(
+            "columns called x0, x1, ... in another order cannot be told from an array's places: "
+            "rename them"
+        )
+    return by_name or by_place
+
+
+def is_numbered(prepare: Prepare) -> bool:
+    """Whether columns are called as those of an array are."""
+    return prepare.columns == tuple(f"x{i}" for i in range(len(prepare.columns)))
+
+
+# --- steps --------------------------------------------------------------------------------------
+
+
+def _affine(front: Items, step: Any) -> Items:
     affine = AFFINE[name_of(step)](step)
     numbers = zip(affine.places.tolist(), affine.scale, affine.offset, strict=True)
     return tuple(
@@ -222,22 +192,35 @@ def _category(value: Value, category: Any) -> Category:
     )
 
 
-def _columns_apart(front: Front, step: Any) -> Front:
-    """The values of a ColumnTransformer: those of each of its parts, one after another."""
-    found: list[Value] = []
+def _columns_apart(front: Items, step: Any) -> Items:
+    """The items of a ColumnTransformer: those of each of its parts, one after another."""
+    return _beside(
+        step, ((name, part, _chosen(front, columns)) for name, part, columns in step.transformers_)
+    )
+
+
+def _union(front: Items, step: Any) -> Items:
+    """The items of a FeatureUnion: those of each of its parts, of the same columns."""
+    return _beside(step, ((name, part, front) for name, part in step.transformer_list))
+
+
+def _beside(step: Any, parts: Iterable[tuple[str, Any, Items]]) -> Items:
     weights = getattr(step, "transformer_weights", None) or {}
-    for name, part, columns in step.transformers_:
-        if isinstance(part, str) and part == "drop":
-            continue
-        chosen = tuple(front[place] for place in _places(front, columns))
-        values = _steps_behind(chosen, part) if chosen else ()
-        found += [value.moved(float(weights.get(name, 1.0)), 0.0) for value in values]
+    found: list[Item] = []
+    for name, part, front in parts:
+        if front and not (isinstance(part, str) and part == "drop"):
+            items = _behind(front, part)
+            found += [one.moved(float(weights.get(name, 1.0)), 0.0) for one in items]
     return tuple(found)
 
 
-def _places(front: Front, columns: Any) -> list[int]:
+def _chosen(front: Items, columns: Any) -> Items:
+    return tuple(front[place] for place in _places(front, columns))
+
+
+def _places(front: Items, columns: Any) -> list[int]:
     """Where a ColumnTransformer's columns are, which are named or numbered."""
-    names = [value.column for value in front]
+    names = [one.column if isinstance(one, Value) else "" for one in front]
     if isinstance(columns, (str, int)):
         columns = [columns]
     if isinstance(columns, slice):
@@ -254,18 +237,11 @@ def _places(front: Front, columns: Any) -> list[int]:
     return [names.index(one) if isinstance(one, str) else int(one) for one in listed]
 
 
-def _steps_behind(front: Front, step: Any) -> Front:
-    """The values behind a step that may be a pipeline of several."""
-    for one in [one for _, one in step.steps] if hasattr(step, "steps") else [step]:
-        front = _behind(front, one)
-    return front
+def _pipeline(front: Items, step: Any) -> Items:
+    return front_of([one for _, one in step.steps], front)
 
 
-def _pipeline(front: Front, step: Any) -> Front:
-    return _steps_behind(front, step)
-
-
-def _function(front: Front, step: Any) -> Front:
+def _function(front: Items, step: Any) -> Items:
     if getattr(step, "func", None) is not None:
         raise ParameterError(
             "FunctionTransformer is not read, as its function could be anything: compute that "
@@ -275,11 +251,15 @@ def _function(front: Front, step: Any) -> Front:
 
 
 #: How each kind of step is read.
-FRONTS: dict[str, Callable[[Front, Any], Front]] = {
+FRONTS: dict[str, Callable[[Any, Any], Items]] = {
     "SimpleImputer": _imputed,
     "OneHotEncoder": _one_hot,
     "ColumnTransformer": _columns_apart,
+    "FeatureUnion": _union,
     "Pipeline": _pipeline,
     "FunctionTransformer": _function,
     **dict.fromkeys(AFFINE, _affine),
 }
+
+#: Those that do the same to features as to values.
+_OF_ANY = ("ColumnTransformer", "FeatureUnion", "Pipeline", "FunctionTransformer", *AFFINE)

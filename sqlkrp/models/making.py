@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,16 +15,18 @@ from sqlkrp.maps.parameters import copied
 from sqlkrp.models.estimators import (
     ESTIMATORS,
     Decisions,
-    behind,
+    of_inputs,
     read_estimator,
     votes_of,
     with_inverse,
 )
-from sqlkrp.models.fronts import Value, first_stage, front_of, plain_stage
+from sqlkrp.models.fronts import front_of, is_numbered
 from sqlkrp.models.model import PREDICTION, Model, answer_names
+from sqlkrp.models.together import made_of
 from sqlkrp.models.transformers import name_of
+from sqlkrp.models.values import Feature, Item, Value
 from sqlkrp.sql.options import name_list
-from sqlkrp.stages import Answers, Bounds, Prepare, Program, Stage
+from sqlkrp.stages import Answers, Bounds, Program
 
 __all__ = ["model"]
 
@@ -59,11 +60,13 @@ def model(
     """
     named = None if columns is None else _in_their_order(columns)
     parts = _parts(estimator, map, coef, intercept, classes)
-    program, names, after = _program(parts, named)
+    items = _items(parts, named)
+    program, names, after = _program(parts.decisions, items)
     if bound is not None:
         program = _bounded(program, bound)
-    made = Model(parts.name, _as_drawn(parts.map), names, after, _default_says(program))
-    source = parts.map
+    source = _only_map(items)
+    name = parts.name if source else f"{parts.name}{_told_beside(items)}"
+    made = Model(name, _as_drawn(source), names, after, _default_says(program))
     made.become(
         program,
         0 if source is None else source.seed_,
@@ -85,9 +88,8 @@ class _Parts:
     """What was trained, taken apart."""
 
     name: str
-    before: Sequence[Any]
-    """The steps in front of the map, or of the model, where there is none."""
-    map: FeatureMap | None
+    steps: tuple[Any, ...]
+    """The steps in front of the model, maps among them."""
     decisions: Decisions
     columns: tuple[str, ...] | None
     """The names of the columns that it saw."""
@@ -110,7 +112,7 @@ def _parts(estimator: Any, map: Any, coef: Any, intercept: Any, classes: Any) ->
             raise ParameterError("an estimator and coef are both given: give one")
         if map is None:
             raise ParameterError("coef weighs the features of a map: give it (map=...)")
-        return _Parts("weights", (), map, _given(coef, intercept, classes), None)
+        return _Parts("weights", (map,), _given(coef, intercept, classes), None)
     if estimator is None:
         raise ParameterError("nothing that was trained is given: an estimator, or coef=")
     if classes is not None:
@@ -118,7 +120,7 @@ def _parts(estimator: Any, map: Any, coef: Any, intercept: Any, classes: Any) ->
     if isinstance(estimator, (list, tuple)):
         return _members(list(estimator), map)
     if map is not None:
-        return _Parts(name_of(_last(estimator)), (), map, read_estimator(estimator), None)
+        return _Parts(name_of(_last(estimator)), (map,), read_estimator(estimator), None)
     return _taken_apart(estimator)
 
 
@@ -151,7 +153,8 @@ def _members(members: list[Any], map: Any) -> _Parts:
         weights[:, place * size : (place + 1) * size] = one.weights
         placed.append(replace(one, weights=weights, features=None))
     decisions = votes_of(placed, np.ones(len(placed)))
-    return _Parts(f"{len(members)} votes of {name_of(_last(members[0]))}", (), map, decisions, None)
+    name = f"{len(members)} votes of {name_of(_last(members[0]))}"
+    return _Parts(name, (map,), decisions, None)
 
 
 def _last(estimator: Any) -> Any:
@@ -166,7 +169,7 @@ def _last(estimator: Any) -> Any:
 
 
 def _taken_apart(estimator: Any) -> _Parts:
-    """A pipeline as what is before its map, the map, and what is behind."""
+    """A pipeline as its steps, and what is behind them."""
     if hasattr(estimator, "best_estimator_"):
         return _taken_apart(estimator.best_estimator_)
     if hasattr(estimator, "regressor_"):
@@ -175,31 +178,25 @@ def _taken_apart(estimator: Any) -> _Parts:
         return replace(inner, decisions=decisions, columns=inner.columns or _seen(estimator))
     if not hasattr(estimator, "steps"):
         read = read_estimator(estimator)
-        return _Parts(name_of(estimator), (), None, read, _seen(estimator))
-    *before, last = _flat(estimator)
+        return _Parts(name_of(estimator), (), read, _seen(estimator))
+    *before, (_, last) = estimator.steps
     found = _taken_apart(last)
-    maps = [place for place, step in enumerate(before) if isinstance(step, FeatureMap)]
-    if len(maps) + (found.map is not None) > 1:
-        raise ParameterError("a pipeline of several maps is not read: chain them (sqlkrp.chain)")
+    steps = (*(step for _, step in before), *found.steps)
     columns = _seen(estimator) if before else _seen(estimator) or found.columns
-    if not maps:
-        return replace(found, before=(*before, *found.before), columns=columns)
-    decisions = found.decisions
-    for step in reversed([*before[maps[0] + 1 :], *found.before]):
-        decisions = behind(step, decisions)
-    return _Parts(found.name, before[: maps[0]], before[maps[0]], decisions, columns)
-
-
-def _flat(pipeline: Any) -> list[Any]:
-    """The steps of a pipeline, and of pipelines in it that hold a map."""
-    found: list[Any] = []
-    for _, step in pipeline.steps:
-        inner = _flat(step) if hasattr(step, "steps") else [step]
-        found += inner if any(isinstance(one, FeatureMap) for one in inner) else [step]
-    return found
+    # What it weighs are all items of the steps, in their order.
+    decisions = replace(found.decisions, features=None) if steps else found.decisions
+    return replace(found, steps=steps, decisions=decisions, columns=columns)
 
 
 def _seen(estimator: Any) -> tuple[str, ...] | None:
+    """The names of the columns that something saw; of what stands side by side, of most."""
+    if hasattr(estimator, "steps"):
+        return _seen(estimator.steps[0][1])
+    if hasattr(estimator, "transformer_list"):
+        seen = [_seen(part) or () for _, part in estimator.transformer_list]
+        return max(seen, key=len) or None
+    if isinstance(estimator, FeatureMap) and is_numbered(estimator.program.prepare):
+        return None  # it saw an array, or what could be one
     names = getattr(estimator, "feature_names_in_", None)
     return None if names is None else tuple(str(one) for one in names)
 
@@ -207,94 +204,60 @@ def _seen(estimator: Any) -> tuple[str, ...] | None:
 # --- the program --------------------------------------------------------------------------------
 
 
-def _program(parts: _Parts, named: Sequence[str] | None) -> tuple[Program, tuple[str, ...], int]:
+def _program(decisions: Decisions, items: Sequence[Item]) -> tuple[Program, tuple[str, ...], int]:
     """The program of all that is said, the names of what is weighed, and the stages before."""
-    stages: list[Stage]
-    if parts.map is None:
-        front = _front(parts, named, parts.decisions.weights.shape[1])
-        stages, names = [plain_stage(front)], _names(front)
-    else:
-        program = parts.map.program
-        stages, names = list(program.stages), list(program.names)
-        if parts.before or named is not None or parts.columns is not None:
-            stages[0] = _composed(parts, named, program.prepare)
-    decisions = parts.decisions
-    if parts.map is None and parts.before:  # they give other names, in their order
-        decisions = replace(decisions, features=None)
-    after, decisions = len(stages), _in_order(decisions, names)
-    stages += decisions.stages()
+    made = made_of(items)
+    if decisions.features is None:
+        _require_count(decisions, len(items), "the map")
+        decisions = of_inputs(decisions, made.items)
+    decisions = _in_order(decisions, made.names)
+    stages = [*made.stages, *decisions.stages()]
     last = stages[-1]
     outputs = answer_names(last) if isinstance(last, Answers) else _predictions(last.n_outputs)
-    return Program(tuple(stages), outputs), tuple(names), after
+    return Program(tuple(stages), outputs), made.names, len(made.stages)
 
 
-def _front(parts: _Parts, named: Sequence[str] | None, count: int) -> tuple[Value, ...]:
-    columns: Sequence[str] | None = parts.columns
-    if columns is None and not parts.before:
-        columns = parts.decisions.features
-    if columns is not None and named is not None and list(named) != list(columns):
+def _items(parts: _Parts, named: Sequence[str] | None) -> tuple[Item, ...]:
+    """What is weighed, as made of the columns that were seen, or that are named."""
+    seen = parts.columns
+    if seen is None and not parts.steps:
+        seen = parts.decisions.features
+    first = next(iter(parts.steps), None)
+    if seen is None and named is None and isinstance(first, FeatureMap):
+        seen = first.program.prepare.columns
+    if seen is not None and named is not None and list(named) != list(seen):
         raise ParameterError(
-            f"what was trained saw columns of the names {', '.join(columns)}: leave out columns="
+            f"what was trained saw columns of the names {', '.join(seen)}: leave out columns="
         )
-    columns = columns or named
-    if columns is None:
-        first = next(iter(parts.before), None)
-        seen = getattr(first, "n_features_in_", count)
+    if seen is None and named is None:
+        count = getattr(first, "n_features_in_", parts.decisions.weights.shape[1])
         raise ParameterError(
-            f"what was trained saw an array, and no names of its {seen} columns: name them in "
+            f"what was trained saw an array, and no names of its {count} columns: name them in "
             "that order (columns=[...])"
         )
-    return front_of(parts.before, columns)
+    front = [Value(name) for name in named or ()] if seen is None else [
+        Value(name, name=name) for name in seen
+    ]  # fmt: skip
+    return front_of(parts.steps, tuple(front))
 
 
-def _composed(parts: _Parts, named: Sequence[str] | None, prepare: Prepare) -> Prepare:
-    """The first stage of a map behind the steps before it."""
-    if named is None and parts.columns is None and not parts.before:
-        return prepare
-    front = _front(parts, named, len(prepare.columns))
-    return first_stage(prepare, [front[place] for place in _read_by(prepare, front, parts)])
+def _maps_of(items: Sequence[Item]) -> list[FeatureMap]:
+    return list(dict.fromkeys(one.reader.map for one in items if isinstance(one, Feature)))
 
 
-def _names(front: Sequence[Value]) -> list[str]:
-    """What the values before a map are called; those of categories as scikit-learn calls them."""
-    return [
-        one.column if one.category is None else f"{one.column}_{one.category.value}"
-        for one in front
-    ]
+def _only_map(items: Sequence[Item]) -> FeatureMap | None:
+    """The map whose features are all that is weighed, if there is such a one."""
+    maps = _maps_of(items)
+    alone = len(maps) == 1 and all(isinstance(one, Feature) for one in items)
+    return maps[0] if alone else None
 
 
-def _read_by(prepare: Prepare, front: Sequence[Value], parts: _Parts) -> list[int]:
-    """Which of the values before a map it reads: by their places, if it was fitted to an array."""
-    count = len(prepare.columns)
-    numbered = prepare.columns == tuple(f"x{i}" for i in range(count))
-    names = _names_told(parts, front)
-    there = set(prepare.columns) <= set(names)
-    by_name = [names.index(name) for name in prepare.columns] if there else []
-    by_place = list(range(count)) if numbered and count == len(front) else []
-    if not (by_name or by_place):
-        missing = next(name for name in prepare.columns if name not in names)
-        raise ColumnError(
-            f"the map reads a column {missing!r}, and the steps before it give {', '.join(names)}: "
-            "name the columns that the pipeline was fitted to (columns=[...])"
-        )
-    if by_name and by_place and by_name != by_place:
-        if not parts.before and parts.columns is None:
-            return by_place
-        if not parts.before:
-            return by_name
-        raise ColumnError(
-            "columns called x0, x1, ... in another order cannot be told from an array's places: "
-            "rename them"
-        )
-    return by_name or by_place
-
-
-def _names_told(parts: _Parts, front: Sequence[Value]) -> list[str]:
-    """What a map saw as names, if the steps before it give DataFrames."""
-    if parts.before and hasattr(parts.before[-1], "get_feature_names_out"):
-        with contextlib.suppress(ValueError):  # of names that would not be different
-            return list(parts.before[-1].get_feature_names_out())
-    return _names(front)
+def _told_beside(items: Sequence[Item]) -> str:
+    """What stands side by side, in one line; of columns alone nothing."""
+    maps = [one.title for one in _maps_of(items)]
+    columns = {one.column for one in items if isinstance(one, Value)}
+    told = [*maps, *([counted(len(columns), "column")] if columns else [])]
+    return f" on {' beside '.join(told)}" if maps else ""
 
 
 def _in_order(decisions: Decisions, names: Sequence[str]) -> Decisions:

@@ -14,11 +14,12 @@ from sqlkrp.mapfile import digest
 from sqlkrp.maps.allowed import Number, Whole
 from sqlkrp.maps.columns import spelt_in
 from sqlkrp.maps.parameters import title_of
+from sqlkrp.models.folding import folded
 from sqlkrp.models.polynomials import cheaper_as_polynomial, polynomial_program
 from sqlkrp.models.predicting import Predicting
 from sqlkrp.models.shortening import measured, shortened
 from sqlkrp.models.trained import PREDICTION
-from sqlkrp.models.weighing import answer_names, folded, saying
+from sqlkrp.models.weighing import answer_names, saying
 from sqlkrp.sql.options import Options, name_list
 from sqlkrp.sql.statement import Query
 from sqlkrp.stages import Answers, Array, Linear, Prepare, Program

@@ -11,7 +11,17 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from sqlkrp.stages import Array, Butterflies, Linear, Prepare, Program, Stage, SumOfProducts, cost
+from sqlkrp.stages import (
+    Array,
+    Butterflies,
+    Linear,
+    Paths,
+    Prepare,
+    Program,
+    Stage,
+    SumOfProducts,
+    cost,
+)
 
 __all__ = [
     "Monomial",
@@ -103,6 +113,11 @@ def degree_of(stages: Sequence[Stage]) -> int | None:
     for stage in stages:
         if isinstance(stage, SumOfProducts):
             degree *= stage.factors.shape[2]
+        elif isinstance(stage, Paths):
+            degrees = [degree_of(path) for path in stage.paths]
+            if None in degrees:
+                return None
+            degree *= max(one for one in degrees if one is not None)
         elif not isinstance(stage, (Linear, Butterflies)):
             return None
     return degree
@@ -114,10 +129,22 @@ def polynomials_of(stages: Sequence[Stage], inputs: Polynomials) -> Polynomials:
     for stage in stages:
         if isinstance(stage, SumOfProducts):
             found = _sums_of_products(stage, found)
+        elif isinstance(stage, Paths):
+            found = _side_by_side([polynomials_of(path, found) for path in stage.paths])
         else:
             assert isinstance(stage, (Linear, Butterflies))
             found = _sums(stage.linear, found)
     return found
+
+
+def _side_by_side(parts: Sequence[Polynomials]) -> Polynomials:
+    """All of some polynomials: the monomials of a degree begin with those of a lower one."""
+    degree = max(one.degree for one in parts)
+    width = max(one.coefficients.shape[1] for one in parts)
+    rows = [
+        np.pad(one.coefficients, [(0, 0), (0, width - one.coefficients.shape[1])]) for one in parts
+    ]
+    return Polynomials(parts[0].n_columns, degree, np.concatenate(rows))
 
 
 def _sums(stage: Linear, inputs: Polynomials) -> Polynomials:

@@ -18,8 +18,9 @@ from sqlkrp.maps.automatic import Taken
 from sqlkrp.maps.feature_map import FeatureMap
 from sqlkrp.maps.fitted import Fitted
 from sqlkrp.maps.parameters import plain, require_known
+from sqlkrp.models.folding import folded
 from sqlkrp.models.shortening import Shortening
-from sqlkrp.models.weighing import folded, saying
+from sqlkrp.models.weighing import saying
 from sqlkrp.stages import Answers, Linear, Program, require
 
 __all__ = ["PREDICTION", "Trained"]

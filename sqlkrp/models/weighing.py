@@ -1,15 +1,13 @@
-"""The program of a model: what it is asked to say, and sums of sums as one."""
+"""What the program of a model is asked to say, and the names of that."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
 
-import numpy as np
+from sqlkrp.stages import Answers, Program
 
-from sqlkrp.stages import Answers, Array, Butterflies, Linear, Program
-
-__all__ = ["answer_names", "folded", "saying"]
+__all__ = ["answer_names", "saying"]
 
 
 def saying(program: Program, outputs: tuple[str, ...]) -> Program:
@@ -19,31 +17,6 @@ def saying(program: Program, outputs: tuple[str, ...]) -> Program:
         return program
     last = replace(last, says=outputs)
     return Program((*program.stages[:-1], last), answer_names(last))
-
-
-def folded(program: Program, after: int) -> Program:
-    """A program whose decisions weigh what is first of all that only sums make of columns.
-
-    The first ``after`` stages make the features.
-    """
-    head, decisions = list(program.stages[:after]), program.stages[after]
-    assert isinstance(decisions, Linear)
-    weights, constant = decisions.matrix(), decisions.constant
-    assert constant is not None
-    while isinstance(head[-1], (Linear, Butterflies)):
-        last = head.pop().linear  # type: ignore[attr-defined]
-        if last.constant is not None:
-            constant = constant + weights @ last.constant
-        weights = _times(weights, last)
-    stages = (*head, Linear.dense(weights, constant), *program.stages[after + 1 :])
-    return Program(stages, program.names).only(every_column=True)
-
-
-def _times(weights: Array, stage: Linear) -> Array:
-    """Weights of a stage's outputs as weights of its inputs."""
-    found = np.zeros((len(weights), stage.n_inputs))
-    np.add.at(found.T, stage.input, (weights[:, stage.output] * stage.value).T)
-    return found
 
 
 def answer_names(stage: Answers) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ read.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -34,10 +34,10 @@ class Loops:
     body: str = ""
     read: str = ""
     """The array that the body reads."""
-    count: int = field(init=False)
+    count: int = 0
 
     def __post_init__(self) -> None:
-        self.count = len(self.columns)
+        self.count = self.count or len(self.columns)
         assert self.levels.dialect.loops is not None
         self._facts = self.levels.dialect.loops
 
@@ -66,6 +66,10 @@ class Loops:
         if not self.array or others:
             self.array = self._named("a", self._values(), **others)
         return self.array
+
+    def joined(self, arrays: Sequence[str]) -> str:
+        """Array columns, one behind another, as one."""
+        return self._named("a", self._facts.joined.format(arrays=", ".join(arrays)))
 
     def signed(self) -> str:
         """The values as an array column with 0, 1 and each value negated."""

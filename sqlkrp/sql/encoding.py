@@ -1,4 +1,4 @@
-"""A source with its categories as columns of 0 and 1, beside those that it has."""
+"""A source with what is made of its columns, such as categories as 0 and 1, beside these."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ def encoded_relation(relation: str, prepare: Prepare, dialect: Dialect) -> str:
     if not prepare.categories:
         return relation
     alias = free_name("s", [*prepare.reads, *prepare.columns])
-    items = [f"{_test(one, dialect)} AS {quote(one.name, dialect)}" for one in prepare.categories]
+    items = [f"{_value(one, dialect)} AS {quote(one.name, dialect)}" for one in prepare.categories]
     return f"(\nSELECT\n{listed([f'{alias}.*', *items])}\nFROM {relation} {alias}\n)"
 
 
-def _test(one: Category, dialect: Dialect) -> str:
+def _value(one: Category, dialect: Dialect) -> str:
     value = quote(one.column, dialect)
+    if one.is_column:
+        return value
     tests = [f"{value} IS NULL"] if one.missing else []
     if one.bit is not None:
         tests.append(f"{dialect.bit.format(value=value, place=one.bit)} = 1")

@@ -11,7 +11,7 @@ from sqlkrp.sql.loops import write_loops
 from sqlkrp.sql.planning import Plan
 from sqlkrp.sql.tables import cost_of_joins, write_tables_form
 from sqlkrp.sql.wide import write_wide_form
-from sqlkrp.stages import Butterflies, Cost, Program, cost
+from sqlkrp.stages import Butterflies, Cost, Program, cost, plain_stages
 
 __all__ = ["FORMS", "Form"]
 
@@ -75,7 +75,7 @@ def _suits_loops(plan: Plan, long: LongInput | None, dialect: Dialect) -> tuple[
     # One by one they stand in its text; butterflies do not.
     numbers = sum(
         stage.n_outputs if isinstance(stage, Butterflies) else sum(cost(stage))
-        for stage in plan.program.stages
+        for _, stage in plain_stages(plan.program.stages)
     )
     return numbers <= _NUMBERS, ""
 

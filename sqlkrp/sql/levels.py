@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlkrp.sql.chain import free_name
@@ -33,6 +33,8 @@ class Levels:
     alias: str = field(init=False)
     """What is below is called this, as no column is."""
     carried: list[str] = field(default_factory=list)
+    past: list[str] = field(default_factory=list)
+    """Values that go along beside what is written, as other paths read them."""
     levels: int = 0
     widest: int = 0
     """Entries of the widest SELECT so far."""
@@ -109,6 +111,13 @@ class Levels:
         Returns how each is written from now on: its name, or an item of an array where there are
         more than a SELECT may have.
         """
+        past = {f"y{self.levels}_{i}": value for i, value in enumerate(dict.fromkeys(self.past))}
+        columns = self._opened({**items, **past})
+        there = {value: columns[name] for name, value in past.items()}
+        self.past = [there[value] for value in self.past]
+        return {name: columns[name] for name in items}
+
+    def _opened(self, items: Mapping[str, str]) -> dict[str, str]:
         carried = list(self.carried)
         if not self.levels:
             pairs = zip(self.job.kept, self.carried, strict=True)
@@ -151,6 +160,17 @@ class Levels:
             return items, {}
         room, pairs = max(limit - n_carried - 1, 0), list(items.items())
         return dict(pairs[:room]), dict(pairs[room:])
+
+    def beside(
+        self, others: Sequence[str], write: Callable[[], Sequence[str]]
+    ) -> tuple[Sequence[str], list[str]]:
+        """What is written, and how other values are written behind it."""
+        count = len(self.past)
+        self.past += others
+        made = write()
+        there = self.past[count:]
+        del self.past[count:]
+        return made, there
 
     def named(self, values: Sequence[str], letter: str) -> Vector:
         """Name each value in a SELECT of its own, so that it can be used more than once."""

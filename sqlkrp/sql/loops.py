@@ -6,7 +6,8 @@ it is a fifth to a half of the wide form's, and there are no columns for an engi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from sqlkrp.sql.levels import Levels
 from sqlkrp.sql.names import balanced, firm_cast, soft_cast
 from sqlkrp.sql.vectors import Vector
 from sqlkrp.sql.wide import begun, casts, ended, written
-from sqlkrp.stages import Array, Prepare, Stage
+from sqlkrp.stages import Array, Paths, Prepare, Stage
 from sqlkrp.stages.records import Butterflies, Distances, Elementwise, Linear, SumOfProducts
 
 __all__ = ["BODIES", "write_loops"]
@@ -35,12 +36,16 @@ def write_loops(job: Job) -> Written:
     assert job.dialect.loops is not None
     levels = Levels(job, innermost=job.dialect.loops.innermost)
     loops, gathered = _begun(levels, first)
-    for stage in later:
-        loops.put(BODIES[type(stage)](loops, stage), stage.n_outputs)
+    _go_through(loops, later)
     values, closing = loops.outputs(), program.stages[program.closing :]
     if closing:
         values = written(levels, closing, program.closing, values)
     return ended(levels, gathered, values)
+
+
+def _go_through(loops: Loops, stages: Sequence[Stage]) -> None:
+    for stage in stages:
+        loops.put(BODIES[type(stage)](loops, stage), stage.n_outputs)
 
 
 def _begun(levels: Levels, prepare: Prepare) -> tuple[Loops, Gathered | None]:
@@ -98,7 +103,7 @@ def _treated(loops: Loops, stage: Prepare, value: str, is_looked_at: bool) -> st
 
 
 def _names(stage: Prepare) -> list[str]:
-    return [*stage.columns, *([] if stage.constant is None else [""])]
+    return [*stage.told, *([] if stage.constant is None else [""])]
 
 
 def _of_all(stage: Prepare, numbers: Array, of_constant: float) -> Array:
@@ -243,10 +248,27 @@ def _elementwise(loops: Loops, stage: Elementwise) -> str:
     return loops.never_null(levels.cast(result))
 
 
+def _paths(loops: Loops, stage: Paths) -> str:
+    """An array for each path; the inputs and the arrays that are there go along as columns."""
+    levels, arrays = loops.levels, [loops.stored()]
+    for path in stage.paths:
+        write = partial(_array_of, levels, arrays[0], path)
+        made, arrays = levels.beside(arrays, write)
+        arrays += made
+    return loops.read_at(loops.joined(arrays[1:]), "i")
+
+
+def _array_of(levels: Levels, inputs: str, path: Sequence[Stage]) -> list[str]:
+    loops = Loops(levels, Vector([]), array=inputs, read=inputs, count=path[0].n_inputs)
+    _go_through(loops, path)
+    return [loops.stored()]
+
+
 BODIES: dict[type[Stage], Callable[[Loops, Any], str]] = {
     Linear: _linear,
     Butterflies: _butterflies,
     SumOfProducts: _sum_of_products,
     Distances: _distances,
     Elementwise: _elementwise,
+    Paths: _paths,
 }

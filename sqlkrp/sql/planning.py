@@ -25,7 +25,16 @@ from sqlkrp.sql.sharing import (
     plain,
     shared,
 )
-from sqlkrp.stages import Butterflies, Distances, Linear, Program, Stage, SumOfProducts, cost
+from sqlkrp.stages import (
+    Butterflies,
+    Distances,
+    Linear,
+    Program,
+    Stage,
+    SumOfProducts,
+    cost,
+    plain_stages,
+)
 
 __all__ = ["PLANS", "Plan", "Way", "plan_program"]
 
@@ -75,12 +84,12 @@ class Plan(Shown):
 
     program: Program
     ways: dict[int, list[Way]]
-    """Every way to a stage of signed sums, by its position."""
+    """Every way to a stage of signed sums, by the stage's number."""
     chosen: dict[int, Way]
     pairs: dict[int, Pairs]
-    """Products that are computed once, by the position of their stage."""
+    """Products that are computed once, by the number of their stage."""
     arrays: frozenset[int] = frozenset()
-    """The positions of stages that are functions of arrays."""
+    """The numbers of stages that are functions of arrays."""
 
     def _facts(self) -> dict[str, Any]:
         sums = [way.name for way in self.chosen.values()]
@@ -89,10 +98,9 @@ class Plan(Shown):
     @cached_property
     def additions(self) -> int:
         """Additions and subtractions a row."""
-        stages = enumerate(self.program.stages)
         return sum(
             self.chosen[i].circuit.additions if i in self.chosen else cost(stage).additions
-            for i, stage in stages
+            for i, stage in plain_stages(self.program.stages)
         )
 
     @cached_property
@@ -104,15 +112,16 @@ class Plan(Shown):
     @cached_property
     def written(self) -> int:
         """Operations that a statement names: a function of an array is one of these."""
-        packed = [self.program.stages[i] for i in self.arrays]
-        inside = sum(sum(cost(stage)) - stage.n_inputs - stage.n_outputs for stage in packed)
+        inside = sum(sum(cost(one)) - one.n_inputs - one.n_outputs for one in self._packed())
         return self.additions + self.products - inside
 
     @cached_property
     def numbers(self) -> int:
         """Numbers of the arrays that stand in a statement."""
-        packed = (self.program.stages[i] for i in self.arrays)
-        return sum(stage.n_inputs * stage.n_outputs for stage in packed)
+        return sum(one.n_inputs * one.n_outputs for one in self._packed())
+
+    def _packed(self) -> list[Stage]:
+        return [one for i, one in plain_stages(self.program.stages) if i in self.arrays]
 
 
 def plan_program(
@@ -126,7 +135,7 @@ def plan_program(
     limit = dialect.limits.select_columns
     room = None if limit is None else limit - n_kept - 1
     ways, chosen, pairs, arrays = {}, {}, {}, set()
-    for i, stage in enumerate(program.stages):
+    for i, stage in plain_stages(program.stages):
         if found := _ways(stage, plan, dialect, room):
             ways[i], chosen[i] = found, _choose(found, plan)
         if isinstance(stage, SumOfProducts) and (shared_pairs := _worth_pairs(stage, room)):

@@ -20,7 +20,18 @@ from sqlkrp.sql.names import quote
 from sqlkrp.sql.side_tables import SideTables, Table
 from sqlkrp.sql.vectors import Vector
 from sqlkrp.sql.wide import ended, written
-from sqlkrp.stages import Array, Cost, Prepare, Program, Stage, cost, is_projection
+from sqlkrp.stages import (
+    Array,
+    Cost,
+    Paths,
+    Prepare,
+    Program,
+    Stage,
+    cost,
+    is_projection,
+    numbered,
+    plain_stages,
+)
 from sqlkrp.stages.records import Butterflies, Distances, Elementwise, Linear, SumOfProducts
 
 __all__ = ["STEPS", "cost_of_joins", "side_tables", "write_tables_form"]
@@ -32,7 +43,7 @@ def side_tables(program: Program, digest: str, token: str = "") -> SideTables:
     Full names begin with the map's digest; ``token`` tells apart those of two statements.
     """
     tables: SideTables = {}
-    for position, stage in enumerate(program.stages[: program.closing]):
+    for position, stage in plain_stages(program.stages[: program.closing]):
         for name, columns in STEPS[type(stage)].tables(stage).items():
             again = sum(known == name for _, known in tables)
             full = f"{digest[:12]}_{token}{name}" + (f"_{again + 1}" if again else "")
@@ -47,8 +58,7 @@ def write_tables_form(job: Job) -> Written:
     # Sums over hyperplanes, and distances, know that an absent entry is 0.
     knows = bool(later) and (is_projection(later[0]) or isinstance(later[0], Distances))
     chain = prepared_entries(job, fill_absent=not knows)
-    for position, stage in enumerate(later, start=1):
-        STEPS[type(stage)].write(chain, stage, position)
+    _go_through(chain, later, 1)
     if closing:
         return _closed(chain, closing)
     collected, values = _collected(job, len(program.names))
@@ -63,6 +73,12 @@ def write_tables_form(job: Job) -> Written:
     )
     widest = max(_numbered(job), len(selected) + len(outputs), 1 + len(collected))
     return Written(chain.text(final), widest, chain.side_tables)
+
+
+def _go_through(chain: Chain, stages: Sequence[Stage], first: int) -> None:
+    """The steps of stages, of which the first has this number."""
+    for position, stage in numbered(stages, first):
+        STEPS[type(stage)].write(chain, stage, position)
 
 
 def _closed(chain: Chain, closing: Sequence[Stage]) -> Written:
@@ -93,7 +109,8 @@ def _numbered(job: Job) -> int:
 
 def cost_of_joins(program: Program) -> Cost:
     """The operations a row: each hyperplane is added up by itself."""
-    stages = [one.linear if isinstance(one, Butterflies) else one for one in program.stages]
+    plain = (stage for _, stage in plain_stages(program.stages))
+    stages = [one.linear if isinstance(one, Butterflies) else one for one in plain]
     additions, products = zip(*map(cost, stages), strict=True)
     return Cost(sum(additions), sum(products))
 
@@ -176,6 +193,19 @@ def _elementwise(chain: Chain, stage: Elementwise, position: int) -> None:
     chain.then(f"{stage.function}_{position}", "elementwise", {}, {"result": result})
 
 
+def _paths(chain: Chain, stage: Paths, position: int) -> None:
+    """Each path goes out from the inputs; then its values get the numbers that they have here."""
+    inputs, found = chain.current, ""
+    for (first, path), (place, _) in zip(stage.numbered(position), stage.places, strict=True):
+        chain.current = inputs
+        _go_through(chain, path, first)
+        if found:
+            behind = {"behind": chain.current}
+            chain.current = found
+            chain.then(f"beside_{first}", "beside", behind, {"place": str(place)})
+        found = chain.current
+
+
 # --- the tables that steps join ---------------------------------------------------------------
 
 
@@ -240,4 +270,5 @@ STEPS: dict[type[Stage], Step] = {
     SumOfProducts: Step(_sum_of_products, _sum_of_products_tables),
     Distances: Step(_distances, _distances_tables),
     Elementwise: Step(_elementwise, lambda stage: {}),
+    Paths: Step(_paths, lambda stage: {}),
 }

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -24,7 +25,8 @@ from sqlkrp.sql.levels import Levels
 from sqlkrp.sql.names import balanced, firm_cast, quote, soft_cast, text
 from sqlkrp.sql.sharing import Circuit, Pairs
 from sqlkrp.sql.vectors import Vector
-from sqlkrp.stages import Answers, Array, Bounds, Prepare, Shares, Stage, Votes
+from sqlkrp.stages import Answers, Array, Bounds, Paths, Prepare, Shares, Stage, Votes, numbered
+from sqlkrp.stages.parts import inputs_of
 from sqlkrp.stages.records import Butterflies, Distances, Elementwise, Linear, SumOfProducts
 
 __all__ = ["WRITERS", "begun", "casts", "ended", "write_wide_form", "written"]
@@ -45,7 +47,7 @@ def write_wide_form(job: Job) -> Written:
 
 def written(levels: Levels, stages: Sequence[Stage], first: int, values: Vector) -> Vector:
     """Values after stages, of which the first has this position."""
-    for position, stage in enumerate(stages, start=first):
+    for position, stage in numbered(stages, first):
         if not values.is_named and not _is_written_in(stage, levels):
             values = levels.named(values, "p")
         values = WRITERS[type(stage)](levels, stage, position, values)
@@ -131,7 +133,7 @@ def _treated(levels: Levels, stage: Prepare, values: Sequence[str]) -> list[str]
                 value,
                 levels.job.type_name,
             )
-            for name, value in zip(stage.columns, values, strict=True)
+            for name, value in zip(stage.told, values, strict=True)
         ]
     return [
         f"CASE WHEN {test} THEN {value} ELSE {instead} END"
@@ -256,7 +258,8 @@ def _picks(levels: Levels, stage: Linear, values: Vector) -> Vector:
         value = values[place] if values.is_named else f"({values[place]})"
         item = f"{value} * {levels.literal(factor)}" if factor != 1 else value
         items.append(f"{item} + {levels.literal(constant)}" if constant else item)
-    return Vector(items)
+    as_they_are = stage.constant is None and set(factors) <= {1.0}
+    return Vector(items, is_named=values.is_named and as_they_are)
 
 
 def _butterflies(levels: Levels, stage: Butterflies, position: int, values: Vector) -> Vector:
@@ -340,12 +343,28 @@ def _elementwise(levels: Levels, stage: Elementwise, position: int, values: Vect
     return Vector(levels.cast(dialect.function(stage.function, value, dtype)) for value in values)
 
 
+def _paths(levels: Levels, stage: Paths, position: int, values: Vector) -> Vector:
+    """One path after the other; what is to be read later, and what was found, goes along."""
+    inputs, found = dict(enumerate(values)), list[str]()
+    paths = [path for _, path in stage.numbered(position)]
+    for place, (first, path) in enumerate(stage.numbered(position)):
+        read = Vector([inputs.get(i, "") for i in range(len(values))], is_named=True)
+        later = sorted({i for one in paths[place + 1 :] for i in inputs_of(one[0]).tolist()})
+        made, there = levels.beside(
+            [*(inputs[i] for i in later), *found], partial(written, levels, path, first, read)
+        )
+        inputs = dict(zip(later, there, strict=False))
+        found = [*there[len(later) :], *made]
+    return Vector(found)
+
+
 WRITERS: dict[type[Stage], Callable[[Levels, Any, int, Vector], Vector]] = {
     Linear: _linear,
     Butterflies: _butterflies,
     SumOfProducts: _sum_of_products,
     Distances: _distances,
     Elementwise: _elementwise,
+    Paths: _paths,
     Bounds: answers.bounds,
     Shares: answers.shares,
     Votes: answers.votes,

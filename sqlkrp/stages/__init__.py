@@ -9,7 +9,8 @@ record to functions.
 from sqlkrp.stages.categories import Category, encoded
 from sqlkrp.stages.closing import Answers, Bounds, Shares, Votes
 from sqlkrp.stages.meaning import apply, cost
-from sqlkrp.stages.parts import beside
+from sqlkrp.stages.parts import beside, path_from
+from sqlkrp.stages.paths import Paths, numbered, plain_stages
 from sqlkrp.stages.prepare import Prepare, missing_message
 from sqlkrp.stages.program import Program, hyperplane_names, is_projection
 from sqlkrp.stages.records import (
@@ -33,6 +34,7 @@ __all__ = [
     "Distances",
     "Elementwise",
     "Linear",
+    "Paths",
     "Prepare",
     "Program",
     "Shares",
@@ -47,5 +49,8 @@ __all__ = [
     "is_projection",
     "is_unicode",
     "missing_message",
+    "numbered",
+    "path_from",
+    "plain_stages",
     "require",
 ]

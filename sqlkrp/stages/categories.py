@@ -1,4 +1,7 @@
-"""Inputs that are 1 where a column holds one of its categories, or has a bit, and 0 elsewhere."""
+"""Inputs that are made of columns: whether one holds a category or has a bit, or its number again.
+
+A number is read again where it is prepared in two ways, such as inside bounds and without.
+"""
 
 from __future__ import annotations
 
@@ -13,24 +16,31 @@ __all__ = ["Category", "encoded", "require_categories"]
 
 
 class Category(NamedTuple):
-    """One category of a column, as an input of its own."""
+    """One category of a column, as an input of its own; or, of no value, the column once more."""
 
     name: str
     """What the input is called."""
     column: str
     """The column that it looks at."""
     value: str | bool | int | float | None
-    """What the column holds where the input is 1; None: nothing but a missing value."""
+    """What the column holds where the input is 1; None: nothing but a missing value, or any."""
     missing: bool = False
     """Whether it is 1 where the column's value is missing."""
     bit: int | None = None
     """In place of a value: the number of the bit that the column's whole number has, from 0."""
 
     @property
+    def is_column(self) -> bool:
+        """Whether it is the number that the column holds, and no category."""
+        return self.value is None and not self.missing and self.bit is None
+
+    @property
     def told(self) -> str:
         """What it is for people, as no name in SQL may be: of any length, and in any letters."""
         if self.bit is not None:
             return f"{self.column}, bit {self.bit}"
+        if self.is_column:
+            return f"{self.column} (again)"
         return f"{self.column}={'missing' if self.value is None else self.value}"
 
 
@@ -43,11 +53,10 @@ def require_categories(categories: Sequence[Category], inputs: Sequence[str]) ->
         require(plain and isinstance(one.missing, bool), "a category is no plain value")
         is_bit = type(one.bit) is int and 0 <= one.bit < 64 and one.value is None
         require(one.bit is None or is_bit, "a category is no bit")
-        require(one.value is not None or one.missing or is_bit, "a category of nothing")
     names = [one.name for one in categories]
     require(len(set(names)) == len(names), "a category is there twice")
     looked_at = {one.column for one in categories}
-    require(not looked_at & set(inputs), "a column is a category's and an input of its own")
+    require(not looked_at & set(names), "a category looks at a category")
 
 
 def encoded(category: Category, column: Any) -> Array:

@@ -11,6 +11,7 @@ import numpy as np
 
 from sqlkrp.stages import closing
 from sqlkrp.stages.closing import Answers, Bounds, Shares, Votes
+from sqlkrp.stages.paths import Paths
 from sqlkrp.stages.prepare import Prepare, cost_of_preparing, prepared, rounding_of_prepared
 from sqlkrp.stages.records import Butterflies, Distances, Elementwise, Linear, SumOfProducts
 from sqlkrp.stages.stage import Array, Cost, Stage
@@ -122,6 +123,16 @@ def _elementwise(stage: Elementwise, X: Array) -> Array:
     return _FUNCTIONS[stage.function](X)
 
 
+def _paths(stage: Paths, X: Array) -> Array:
+    found = []
+    for path in stage.paths:
+        values = X
+        for one in path:
+            values = apply(one, values)
+        found.append(values)
+    return np.column_stack(found)
+
+
 # --- rounding ---------------------------------------------------------------------------------
 
 
@@ -191,6 +202,16 @@ def _rounding_of_elementwise(stage: Elementwise, X: Array, errors: Array, eps: f
     return _SPREADS[stage.function](X, errors) + 4 * eps * np.abs(_elementwise(stage, X))
 
 
+def _rounding_of_paths(stage: Paths, X: Array, errors: Array, eps: float) -> Array:
+    found = []
+    for path in stage.paths:
+        values, off = X, errors
+        for one in path:
+            off, values = rounding(one, values, off, eps), apply(one, values)
+        found.append(off)
+    return np.column_stack(found)
+
+
 # --- cost -------------------------------------------------------------------------------------
 
 
@@ -233,6 +254,11 @@ def _cost_of_elementwise(stage: Elementwise) -> Cost:
     return Cost(0, stage.n_inputs)
 
 
+def _cost_of_paths(stage: Paths) -> Cost:
+    additions, products = zip(*(cost(one) for path in stage.paths for one in path), strict=True)
+    return Cost(sum(additions), sum(products))
+
+
 class Meaning(NamedTuple):
     """What a kind of stage means."""
 
@@ -250,6 +276,7 @@ MEANING: dict[type[Stage], Meaning] = {
     ),
     Distances: Meaning(_distances, _rounding_of_distances, _cost_of_distances),
     Elementwise: Meaning(_elementwise, _rounding_of_elementwise, _cost_of_elementwise),
+    Paths: Meaning(_paths, _rounding_of_paths, _cost_of_paths),
     Bounds: Meaning(closing.held, closing.rounding_of_held, closing.cost_of_held),
     Shares: Meaning(closing.shares, closing.rounding_of_shares, closing.cost_of_groups),
     Votes: Meaning(closing.votes, closing.rounding_of_votes, closing.cost_of_groups),

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from sqlkrp.stages.paths import Paths
 from sqlkrp.stages.prepare import Prepare
+from sqlkrp.stages.records import Linear
 from sqlkrp.stages.stage import (
     ENTRY,
     INPUTS,
@@ -20,7 +22,7 @@ from sqlkrp.stages.stage import (
     require,
 )
 
-__all__ = ["beside", "only", "reading"]
+__all__ = ["beside", "inputs_of", "only", "only_of", "path_from", "reading"]
 
 
 def only(stage: Stage, outputs: Array) -> tuple[Stage, Array, Array]:
@@ -31,6 +33,8 @@ def only(stage: Stage, outputs: Array) -> tuple[Stage, Array, Array]:
     """
     if isinstance(stage, Prepare):
         return _only_columns(stage, outputs)
+    if isinstance(stage, Paths):
+        return _only_paths(stage, outputs)
     if stage.closes:
         return stage, np.arange(stage.n_outputs), np.arange(stage.n_inputs)
     together = stage.outputs_a_row
@@ -48,13 +52,58 @@ def only(stage: Stage, outputs: Array) -> tuple[Stage, Array, Array]:
     return replace(stage, **changed), kept, read[read >= 0]
 
 
+def only_of(stages: Sequence[Stage], outputs: Array) -> tuple[tuple[Stage, ...], Array, Array]:
+    """The same of stages one after another."""
+    found: list[Stage] = []
+    wanted = outputs
+    for stage in reversed(stages):
+        # What only adds up nothing still stands on something.
+        left, kept, wanted = only(stage, wanted if len(wanted) else np.arange(1))
+        if found:
+            found[-1] = reading(found[-1], kept)
+        else:
+            outputs = kept
+        found.append(left)
+    return tuple(reversed(found)), outputs, wanted
+
+
+def inputs_of(stage: Stage) -> Array:
+    """The inputs that a stage reads."""
+    return only(stage, np.arange(stage.n_outputs))[2]
+
+
 def reading(stage: Stage, inputs: Array) -> Stage:
     """A stage where these inputs (sorted, all that are used) are all there are."""
     changed: dict[str, Any] = {}
+    if isinstance(stage, Paths):
+        paths = ((reading(first, inputs), *later) for first, *later in stage.paths)
+        changed["paths"] = tuple(paths)
     for name, what, array in columns_of(stage):
         if what.holds == INPUTS:
             changed[name] = np.where(array < 0, -1, _places_in(inputs, array)).astype(array.dtype)
     return replace(stage, n_inputs=len(inputs), **changed)
+
+
+def path_from(entry: Linear, stages: Sequence[Stage]) -> tuple[Stage, ...]:
+    """Stages that read what an entry picks; where that is inputs as they are, without it."""
+    as_they_are = entry.constant is None and bool((entry.value == 1).all())
+    if not (stages and as_they_are and (np.diff(entry.input) > 0).all() and _says(stages[0])):
+        return (entry, *stages)
+    return (_moved(stages[0], entry.input, entry.n_inputs), *stages[1:])
+
+
+def _says(stage: Stage) -> bool:
+    """Whether a stage says which inputs it reads, other than that of an output's number."""
+    return any(what.holds == INPUTS for _, what, _ in columns_of(stage))
+
+
+def _moved(stage: Stage, places: Array, n_inputs: int) -> Stage:
+    """A stage whose inputs are at these places (increasing) of more."""
+    changed: dict[str, Any] = {}
+    for name, what, array in columns_of(stage):
+        if what.holds == INPUTS:
+            changed[name] = np.where(array < 0, -1, places[array]).astype(array.dtype)
+    return replace(stage, n_inputs=n_inputs, **changed)
 
 
 def beside(stages: Sequence[Stage], *, shared: bool) -> Stage:
@@ -124,6 +173,20 @@ def _of_one_width(arrays: list[Array]) -> list[Array]:
         )
         for array in arrays
     ]
+
+
+def _only_paths(stage: Paths, outputs: Array) -> tuple[Stage, Array, Array]:
+    """Without the paths of which nothing is needed."""
+    found, kept, read = [], [], []
+    for path, (first, end) in zip(stage.paths, stage.places, strict=True):
+        wanted = outputs[(outputs >= first) & (outputs < end)] - first
+        if len(wanted):
+            stages, its, reads = only_of(path, wanted)
+            found.append(stages)
+            kept.append(its + first)
+            read.append(reads)
+    left = Paths(stage.n_inputs, tuple(found))
+    return left, np.concatenate(kept), np.unique(np.concatenate(read))
 
 
 def _only_columns(prepare: Prepare, outputs: Array) -> tuple[Stage, Array, Array]:

@@ -49,7 +49,7 @@ class Prepare(Stage):
     high: Array | None = None
     """What each column is held below."""
     categories: tuple[Category, ...] = field(default=(), metadata={"new": True})
-    """The inputs that are 1 where a column of the table holds one of its categories."""
+    """The inputs that are 1 where a column holds one of its categories, or a column once more."""
 
     POLICIES: ClassVar[tuple[str, ...]] = ("error", "zero", "mean", "propagate")
 
@@ -150,7 +150,7 @@ def prepared(stage: Prepare, X: Array) -> Array:
 def _treat_missing(stage: Prepare, values: Array, missing: Array) -> None:
     if stage.nulls == "error" and missing.any():
         counts = missing.sum(axis=0)
-        raise MissingValueError(missing_message(dict(zip(stage.columns, counts, strict=True))))
+        raise MissingValueError(missing_message(dict(zip(stage.told, counts, strict=True))))
     if stage.fills:
         np.copyto(values, stage.fill.astype(stage.dtype), where=missing)
 

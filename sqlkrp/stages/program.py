@@ -12,7 +12,8 @@ from sqlkrp.display import Shown
 from sqlkrp.errors import ColumnError
 from sqlkrp.stages import meaning
 from sqlkrp.stages.meaning import apply, cost, rounding
-from sqlkrp.stages.parts import only, reading
+from sqlkrp.stages.parts import only, only_of, reading
+from sqlkrp.stages.paths import plain_stages
 from sqlkrp.stages.prepare import Prepare
 from sqlkrp.stages.records import Butterflies, Linear
 from sqlkrp.stages.stage import Array, Cost, Stage, require, require_names
@@ -82,7 +83,7 @@ class Program(Shown):
         """The NumPy twin of the whole program."""
         prepared = apply(self.prepare, X)
         out = np.empty((len(prepared), len(self.names)), dtype=prepared.dtype)
-        widest = max(stage.n_outputs for stage in self.stages)
+        widest = max(stage.n_outputs for _, stage in plain_stages(self.stages))
         slab = max(1, meaning.SLAB_VALUES // max(1, widest))
         # What leaves the range of numbers is infinite or NaN, in the engines as well as here.
         with np.errstate(all="ignore"):
@@ -109,16 +110,13 @@ class Program(Shown):
         """
         wanted = np.arange(len(self.names)) if outputs is None else outputs
         names = tuple(self.names[i] for i in wanted.tolist())
-        stages: list[Stage] = []
-        for stage in reversed(self.stages):
-            if isinstance(stage, Prepare) and every_column:
-                wanted = np.arange(stage.n_outputs)
-            # What only adds up nothing still stands on something.
-            left, kept, wanted = only(stage, wanted if len(wanted) else np.arange(1))
-            if stages:
-                stages[-1] = reading(stages[-1], kept)
-            stages.append(left)
-        return Program(tuple(reversed(stages)), names)
+        later, _, wanted = only_of(self.stages[1:], wanted)
+        if every_column:
+            wanted = np.arange(self.prepare.n_outputs)
+        first, kept, _ = only(self.prepare, wanted)
+        if later:
+            later = (reading(later[0], kept), *later[1:])
+        return Program((first, *later), names)
 
     def projection(self) -> Program:
         """The program up to and with its projection: the bare <x, r>, before any delayed factor."""

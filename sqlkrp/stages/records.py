@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqlkrp.stages.closing import Answers, Bounds, Shares, Votes
+from sqlkrp.stages.paths import Paths
 from sqlkrp.stages.prepare import Prepare
 from sqlkrp.stages.stage import (
     INPUTS,
@@ -283,6 +284,7 @@ RECORDS: dict[str, type[Stage]] = {
     "sum_of_products": SumOfProducts,
     "distances": Distances,
     "elementwise": Elementwise,
+    "paths": Paths,
     "bounds": Bounds,
     "shares": Shares,
     "votes": Votes,
