@@ -6,14 +6,29 @@ dropped here.
 
 from __future__ import annotations
 
-from sqlkrp.engines.session import Session, Target
+from dataclasses import replace
+
+from sqlkrp.engines.inputs import Input
+from sqlkrp.engines.session import Columns, Session, Target
 from sqlkrp.engines.targets import require_same
 from sqlkrp.errors import ParameterError
 from sqlkrp.sql.names import quote_table
 from sqlkrp.sql.preflight import require_fits
 from sqlkrp.sql.statement import Query, Statement, features_table
 
-__all__ = ["made", "require_room"]
+__all__ = ["made", "require_room", "with_columns"]
+
+
+def with_columns(target: Target, statement: Statement, query: Query, data: Input) -> Target:
+    """The target with what it is to hold, where features are columns of numbers."""
+    if not statement.number_type:
+        return target
+    types = dict(data.types if data.key_types is None else data.key_types)
+    if query.long is not None:
+        types[query.long.row] = data.types[query.long.row]
+    names, features = statement.columns[: statement.n_kept], statement.columns[statement.n_kept :]
+    kept = {name: types[name] for name in names}
+    return replace(target, columns=Columns(kept, features, statement.number_type))
 
 
 def made(

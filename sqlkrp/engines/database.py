@@ -15,7 +15,7 @@ from typing import Any
 from sqlkrp.display import Shown
 from sqlkrp.engines.asking import query_of, with_output, written
 from sqlkrp.engines.checks import check_values
-from sqlkrp.engines.creating import made, require_room
+from sqlkrp.engines.creating import made, require_room, with_columns
 from sqlkrp.engines.inputs import look_at
 from sqlkrp.engines.samples import inputs_of_sample, sample_of
 from sqlkrp.engines.session import Session, TableOrFile
@@ -127,6 +127,7 @@ class Database(Shown):
             told = f"sqlkrp {fitted.kind} {fitted.digest_}"
             if options.stage != "features":
                 told += f", {options.stage}"
+            target = with_columns(target, statement, query, data)
             count = made(self._session, target, statement, told, view=view)
         return Run(statement, count, fitted.digest_)
 

@@ -9,7 +9,7 @@ from typing import Any
 from sqlkrp.engines.session import Session, TableOrFile
 from sqlkrp.errors import ParameterError
 from sqlkrp.maps.columns import match_columns
-from sqlkrp.maps.source import BOOLEAN, NUMBER
+from sqlkrp.maps.source import BOOLEAN, FLOAT32, NUMBER
 from sqlkrp.sql.encoding import encoded_relation
 from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.job import LongInput
@@ -40,6 +40,11 @@ class Input:
         """The columns of truth values, which are cast in a way of their own."""
         return frozenset(name for name, kind in self.kinds.items() if kind == BOOLEAN)
 
+    @property
+    def singles(self) -> frozenset[str]:
+        """The columns of single precision, which need no cast by way of another type."""
+        return frozenset(name for name, kind in self.kinds.items() if kind == FLOAT32)
+
     def encoded(self, prepare: Prepare, dialect: Dialect) -> Input:
         """The same with what a first stage makes of columns, such as categories, as columns."""
         if not prepare.categories:
@@ -60,8 +65,10 @@ class Input:
 
     def finite_value(self, dialect: Dialect, column: str, dtype: str) -> tuple[str, str]:
         """A column as a number of this dtype, and the test that it is not missing, as SQL."""
-        truth = self.kinds[column] == BOOLEAN
-        value = soft_cast(quote(column, dialect), dtype, dialect, boolean=truth)
+        kind = self.kinds[column]
+        value = soft_cast(
+            quote(column, dialect), dtype, dialect, boolean=kind == BOOLEAN, single=kind == FLOAT32
+        )
         return value, dialect.finite(value, dtype)
 
 

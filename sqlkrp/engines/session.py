@@ -102,6 +102,17 @@ class Storage:
 
 
 @dataclass(frozen=True)
+class Columns:
+    """What a table of features is to hold, where these are columns of numbers."""
+
+    kept: Mapping[str, str]
+    """The types of the columns in front, by name."""
+    features: tuple[str, ...]
+    type: str
+    """The type of each feature."""
+
+
+@dataclass(frozen=True)
 class Target:
     """A name to create something under."""
 
@@ -109,6 +120,8 @@ class Target:
     found: Found | None
     """What is there already."""
     storage: Storage = field(default_factory=Storage)
+    columns: Columns | None = None
+    """What is to be in it, where that is known beforehand."""
 
     @property
     def name(self) -> str:

@@ -44,6 +44,8 @@ class Job:
     """Whether a missing value under ``nulls="error"`` stops the statement."""
     booleans: Collection[str]
     """The input columns that are truth values."""
+    singles: Collection[str]
+    """Those that are known to be of single precision."""
     dialect: Dialect
     side: Mapping[tuple[int, str], tuple[str, Table]]
     """The side tables of the program."""

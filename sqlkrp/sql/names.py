@@ -138,20 +138,27 @@ def label(value: str | bool | int | float, dialect: Dialect) -> str:
     return f"({value})" if value < 0 else str(value)
 
 
-def soft_cast(value: str, dtype: str, dialect: Dialect, *, boolean: bool = False) -> str:
+def soft_cast(
+    value: str, dtype: str, dialect: Dialect, *, boolean: bool = False, single: bool = False
+) -> str:
     """A cast to a number type that, where the engine can, gives NULL for what does not fit."""
-    return _number_cast(dialect.soft_cast, value, dtype, dialect, boolean)
+    return _number_cast(dialect.soft_cast, value, dtype, dialect, boolean, single)
 
 
-def firm_cast(value: str, dtype: str, dialect: Dialect, *, boolean: bool = False) -> str:
+def firm_cast(
+    value: str, dtype: str, dialect: Dialect, *, boolean: bool = False, single: bool = False
+) -> str:
     """A cast to a number type that fails loudly, for values known to fit."""
-    return _number_cast(dialect.cast, value, dtype, dialect, boolean)
+    return _number_cast(dialect.cast, value, dtype, dialect, boolean, single)
 
 
-def _number_cast(how: str, value: str, dtype: str, dialect: Dialect, boolean: bool) -> str:
+def _number_cast(
+    how: str, value: str, dtype: str, dialect: Dialect, boolean: bool, single: bool
+) -> str:
+    """A cast of a truth value, of a number of single precision, or of any number."""
     if boolean:
         return dialect.boolean_cast.format(value=value, type=dialect.float_types[dtype])
-    if dtype in dialect.cast_by_way_of:
+    if dtype in dialect.cast_by_way_of and not single:
         value = how.format(value=value, type=dialect.cast_by_way_of[dtype])
     return how.format(value=value, type=dialect.float_types[dtype])
 

@@ -53,6 +53,8 @@ class Query:
     """Of sparse input, the relation with one row for each row of the answer."""
     booleans: Collection[str] = ()
     """The input columns that are truth values: of the source, or where none was seen at fit."""
+    singles: Collection[str] = ()
+    """Those that are of single precision, where that cannot change until it runs."""
     token: str = ""
     """In the names of this statement's side tables, if they must be its own."""
     guard: bool = True
@@ -98,6 +100,9 @@ class Statement(Shown):
     checks: list[Check]
     """Its sizes, against what the engine takes."""
     side_tables: Mapping[str, Table] = field(default_factory=dict)
+    number_type: str = ""
+    """The SQL type of features that are columns of numbers, hardly any of which is there twice;
+    empty where they are something else."""
 
     def _facts(self) -> dict[str, Any]:
         return {
@@ -288,8 +293,17 @@ def _finished(
         )
     items = len(job.program.names) if query.options.output == "array" else 0
     text, found = finished(written, lines, form, dialect, outputs=job.columns, items=items)
-    n_kept = len(job.kept)
-    return Statement(text, form, because, job.columns, n_kept, plan, found, written.side_tables)
+    return Statement(
+        text,
+        form,
+        because,
+        job.columns,
+        len(job.kept),
+        plan,
+        found,
+        written.side_tables,
+        job.type_name if _are_numbers(query) else "",
+    )
 
 
 def _job(query: Query, form: Form, plan: Plan | None, dialect: Dialect) -> Job:
@@ -306,6 +320,7 @@ def _job(query: Query, form: Form, plan: Plan | None, dialect: Dialect) -> Job:
         output_names=tuple(output.names(query.array_name, program.names)),
         guard=query.guards(form),
         booleans=query.booleans,
+        singles=query.singles,
         dialect=dialect,
         side=side_tables(program, query.digest, query.token) if joins else {},
     )
@@ -343,9 +358,19 @@ def _require_output(query: Query, dialect: Dialect) -> None:
             "take to_spark_ml()"
         )
     require_has(query.options.output, dialect)
-    last = query.asked.stages[-1]
-    is_signs = isinstance(last, Elementwise) and last.function == "sign"
-    if query.options.output == "bits" and not is_signs:
+    if query.options.output == "bits" and not _are_signs(query.asked):
         raise ParameterError(
             "output='bits' is for features that are signs: draw RankOneProjection(binary=True)"
         )
+
+
+def _are_numbers(query: Query) -> bool:
+    """Whether columns of numbers come out, each row with its own."""
+    whole = query.options.stage == "features" and query.options.output == "columns"
+    program = query.program
+    return whole and program.closing == len(program.stages) and not _are_signs(program)
+
+
+def _are_signs(program: Program) -> bool:
+    last = program.stages[-1]
+    return isinstance(last, Elementwise) and last.function == "sign"

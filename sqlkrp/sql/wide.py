@@ -110,7 +110,13 @@ def casts(levels: Levels, stage: Prepare, cast: Callable[..., str]) -> list[str]
     """The columns of the source as numbers, by one of the casts of names."""
     job = levels.job
     return [
-        cast(quote(name, job.dialect), job.dtype, job.dialect, boolean=name in job.booleans)
+        cast(
+            quote(name, job.dialect),
+            job.dtype,
+            job.dialect,
+            boolean=name in job.booleans,
+            single=name in job.singles,
+        )
         for name in stage.columns
     ]
 
