@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sqlkrp.errors import ColumnError, ParameterError
 from sqlkrp.stages import Prepare, Program, Stage, SumOfProducts, apply
-from sqlkrp.stages.meaning import SLAB_VALUES
+from sqlkrp.stages.values import SLAB_VALUES
 
 __all__ = [
     "BOOLEAN",
