@@ -124,7 +124,7 @@ def test_where_rows_are_cut_changes_nothing(monkeypatch, pool):
     one_by_one = np.vstack([krp.transform(row[None]) for row in X])
     assert np.array_equal(krp.transform(X), one_by_one)
     monkeypatch.setattr("sqlkrp.stages.chunks._CHUNK_ROWS", range(16, 17))
-    monkeypatch.setattr("sqlkrp.stages.chunks._SLAB_ROWS", range(48, 49))
+    monkeypatch.setattr("sqlkrp.stages.chunks._SLAB_ROWS", 48)
     assert np.array_equal(krp.transform(X), one_by_one)
     assert np.array_equal(krp.program_.apply_to_columns(X.T), one_by_one.T)
     assert krp.transform(X[:0]).shape == (0, 5)

@@ -20,7 +20,7 @@ __all__ = ["Step", "run"]
 _CHUNK_VALUES = 500_000
 _CHUNK_ROWS = range(48, 497)
 # Products of matrices use all cores themselves, and are quick on many rows.
-_SLAB_ROWS = range(48, 2033)
+_SLAB_ROWS = 2032
 
 Each = Callable[[Callable[[int], None], Sequence[int]], Any]
 
@@ -43,7 +43,7 @@ def run(steps: Sequence[Step], X: Array, out: Array) -> None:
     widest = max(step.n_outputs for step in steps)
     slab = max(1, X.shape[1])
     if len(groups) > 1:
-        slab = _fitting(SLAB_VALUES // widest, _SLAB_ROWS)
+        slab = _whole_lines(min(SLAB_VALUES // widest, _SLAB_ROWS))
     with _threads(X.shape[1]) as each:
         for first in range(0, X.shape[1], slab):
             values, found = X[:, first : first + slab], out[:, first : first + slab]
@@ -57,7 +57,7 @@ def run(steps: Sequence[Step], X: Array, out: Array) -> None:
 def _in_chunks(steps: Sequence[Step], X: Array, out: Array, widest: int, each: Each) -> None:
     """Fill an array by steps that are all products of matrices, or none is."""
     at_once = steps[0].is_matrix
-    size = max(1, X.shape[1]) if at_once else _fitting(_CHUNK_VALUES // widest, _CHUNK_ROWS)
+    size = max(1, X.shape[1]) if at_once else _chunk_rows(widest)
 
     def fill(first: int) -> None:
         values = X[:, first : first + size]
@@ -70,13 +70,17 @@ def _in_chunks(steps: Sequence[Step], X: Array, out: Array, widest: int, each: E
     each(fill, range(0, X.shape[1], size))
 
 
-def _fitting(rows: int, allowed: range) -> int:
-    """So many rows, as far as allowed, in an odd number of lines of the cache.
+def _chunk_rows(widest: int) -> int:
+    rows = min(max(_CHUNK_VALUES // widest, _CHUNK_ROWS[0]), _CHUNK_ROWS[-1])
+    return _whole_lines(min(rows, SLAB_VALUES // widest))
+
+
+def _whole_lines(rows: int) -> int:
+    """About so many rows: where they are many, an odd number of lines of the cache.
 
     Were it a power of two, the values of a row would all take turns in a few places of the cache.
     """
-    rows = min(max(rows, allowed[0]), allowed[-1])
-    return 16 * (rows // 16 - 1 | 1)
+    return 16 * (rows // 16 - 1 | 1) if rows >= 16 else max(1, rows)
 
 
 @contextmanager
