@@ -124,7 +124,7 @@ def test_where_rows_are_cut_changes_nothing(monkeypatch, pool):
     one_by_one = np.vstack([krp.transform(row[None]) for row in X])
     assert np.array_equal(krp.transform(X), one_by_one)
     monkeypatch.setattr("sqlkrp.stages.chunks._CHUNK_ROWS", range(16, 17))
-    monkeypatch.setattr("sqlkrp.stages.chunks._SLAB_ROWS", 48)
+    monkeypatch.setattr("sqlkrp.stages.chunks.SLAB_VALUES", 20_000)
     assert np.array_equal(krp.transform(X), one_by_one)
     assert np.array_equal(krp.program_.apply_to_columns(X.T), one_by_one.T)
     assert krp.transform(X[:0]).shape == (0, 5)
@@ -151,7 +151,7 @@ def test_missing_values_are_counted_in_all_chunks():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_rows_take_no_memory_beside_their_features(dtype):
-    X = np.ones((40_000, 8), dtype=dtype)
+    X = np.ones((200_000, 8), dtype=dtype)
     krp = paper_krp(2, 40, pool="hadamard", dtype=dtype, random_state=0).fit(X[:10])
     krp.transform(X[:1000])
     tracemalloc.start()
@@ -160,7 +160,7 @@ def test_rows_take_no_memory_beside_their_features(dtype):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    # A chunk of 496 rows in two or more threads; the prepared inputs alone would be a fifth more.
+    # Chunks of 2,032 rows in some threads; the prepared inputs alone would be a fifth more.
     assert features.nbytes < peak < 1.15 * features.nbytes
 
 

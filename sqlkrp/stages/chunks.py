@@ -18,9 +18,7 @@ __all__ = ["Step", "run"]
 
 # Values of a chunk where it is widest: a few of these arrays fit into a core's cache together.
 _CHUNK_VALUES = 500_000
-_CHUNK_ROWS = range(48, 497)
-# Products of matrices use all cores themselves, and are quick on many rows.
-_SLAB_ROWS = 2032
+_CHUNK_ROWS = range(48, 2033)
 
 Each = Callable[[Callable[[int], None], Sequence[int]], Any]
 
@@ -43,7 +41,8 @@ def run(steps: Sequence[Step], X: Array, out: Array) -> None:
     widest = max(step.n_outputs for step in steps)
     slab = max(1, X.shape[1])
     if len(groups) > 1:
-        slab = _whole_lines(min(SLAB_VALUES // widest, _SLAB_ROWS))
+        # Products of matrices use all cores themselves: the fewer calls, the less they wait.
+        slab = _whole_lines(SLAB_VALUES // widest)
     with _threads(X.shape[1]) as each:
         for first in range(0, X.shape[1], slab):
             values, found = X[:, first : first + slab], out[:, first : first + slab]
