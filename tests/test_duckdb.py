@@ -393,10 +393,10 @@ def test_a_table_that_is_declared_holds_what_the_plain_one_does(file, kept):
     with sqlkrp.connect(file) as db:
         db.create(krp, "k", "f", keep=['k "1"'])
         db.create(krp, "k", "f", keep=['k "1"'], replace=True)
-        select = db.relation(krp, "k", keep=['k "1"'])
+        there = db.relation(krp, "k", keep=['k "1"'])
         texts = "SELECT COLUMNS(*)::VARCHAR FROM "
-        assert file.execute(f"{texts} f").fetchall() == file.execute(f"{texts} select").fetchall()
-        types = dict(zip(select.columns, map(str, select.types), strict=True))
+        assert file.execute(f"{texts} f").fetchall() == file.execute(f"{texts} there").fetchall()
+        types = dict(zip(there.columns, map(str, there.types), strict=True))
     assert {row[0]: row[1] for row in file.execute("DESCRIBE f").fetchall()} == types
     file.execute("CHECKPOINT")
     plain = kept not in ("mood", "record", "nothing")  # types with texts in them, or no name

@@ -34,6 +34,8 @@ from sqlkrp.version import __version__
 
 __all__ = ["Fitted", "require_fitted"]
 
+# Numbers that the twin reads as they are.
+_PRECISIONS = (np.float32, np.float64)
 _OWN_FILES = re.compile(r"load\.sql|[0-9a-f]{12}_\w+\.(csv|parquet)")
 
 SomeFitted = TypeVar("SomeFitted", bound="Fitted")
@@ -125,10 +127,10 @@ class Fitted:
             names = list(X.columns) if hasattr(X, "columns") else list(X)
             match_columns(prepare.reads, names)
             made = {one.name: _made(one, X[one.column]) for one in prepare.categories}
-            columns = [
+            columns = (
                 made[name] if name in made else to_floats(name, X[name]) for name in prepare.columns
-            ]
-            return np.column_stack(columns)
+            )
+            return _beside(columns, len(prepare.columns), prepare.dtype)
         if not all(one.is_column for one in prepare.categories):
             raise ParameterError(
                 "columns of categories are known by their names: give a DataFrame, or compute in "
@@ -150,9 +152,11 @@ class Fitted:
                 f"expected {counted(len(prepare.reads), 'column')}, got an array of shape "
                 f"{table.shape}: give the columns the map was fitted to, in that order"
             )
+        if table.dtype not in _PRECISIONS:
+            table = to_floats("an array", table)
         again = {one.name: one.column for one in prepare.categories}
         places = [prepare.reads.index(again.get(name, name)) for name in prepare.columns]
-        return to_floats("an array", table)[:, places] if again else to_floats("an array", table)
+        return table[:, places] if again else table
 
     @property
     def digest_(self) -> str:
@@ -320,6 +324,17 @@ def _made(category: Category, column: Any) -> Any:
     if category.is_column:
         return to_floats(category.column, column)
     return encoded(category, _texts(category, column))
+
+
+def _beside(columns: Iterable[NDArray[Any]], count: int, dtype: str) -> NDArray[Any]:
+    """So many columns as one array of rows, in which each column is one piece of memory."""
+    table = np.empty((count, 0), dtype=dtype)
+    with np.errstate(over="ignore"):  # what is too large is a missing value, as everywhere
+        for place, column in enumerate(columns):
+            if not place:
+                table = np.empty((count, len(column)), dtype=dtype)
+            table[place] = column
+    return table.T
 
 
 def _texts(category: Category, column: Any) -> Any:
