@@ -97,6 +97,23 @@ def test_every_plan_gives_the_same_bits_on_dyadic_data(engine, pool, plan):
     assert engine.database.verify(krp, "t", form="wide", plan=plan, tolerance=1e-12).ok
 
 
+@pytest.mark.parametrize("engine", ["duckdb", "postgres", "sqlite"], indirect=True)
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_signs_of_sums_are_those_of_products(engine, degree):
+    frame = dyadic(20, 21)
+    engine.store(frame)
+    krp = paper_krp(degree, 9, n_terms=3, **POOLS["hadamard"], random_state=0).fit(frame)
+    statement = unguarded(krp, plan="butterflies")
+    # No column is negated, and none is only named: casts, three layers, and products over them.
+    assert not re.search(r"-\(\w+\) AS", statement.text)
+    assert statement.text.count("SELECT") == 1 + 3 + 1
+    (signs,) = (stage.sign for stage in krp.program_.stages if isinstance(stage, SumOfProducts))
+    written = statement.plan.program.stages
+    (moved,) = (stage.sign for stage in written if isinstance(stage, SumOfProducts))
+    assert (signs != moved).any()
+    assert np.array_equal(engine.features(krp, form="wide"), krp.transform(frame))
+
+
 def added(text):
     """Additions and subtractions, counted in the text; signs of numbers stand in parentheses."""
     return len(re.findall(r" [+-] ", re.sub(r"--[^\n]*", "", text)))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -107,13 +107,31 @@ def plan_program(
     program = program.only(every_column=every_column)
     limit = dialect.limits.select_columns
     room = None if limit is None else limit - n_kept - 1
-    ways, chosen, pairs = {}, {}, {}
+    ways, chosen, pairs, stages = {}, {}, {}, list(program.stages)
     for i, stage in enumerate(program.stages):
         if found := _ways(stage, plan, dialect, room):
             ways[i], chosen[i] = found, _choose(found, plan)
         if isinstance(stage, SumOfProducts) and (shared_pairs := _worth_pairs(stage, room)):
             pairs[i] = shared_pairs
-    return Plan(program, ways, chosen, pairs)
+        if isinstance(stage, SumOfProducts) and i - 1 in chosen:
+            chosen[i - 1], stages[i] = _signs_moved(chosen[i - 1], stage)
+    return Plan(replace(program, stages=tuple(stages)), ways, chosen, pairs)
+
+
+def _signs_moved(way: Way, stage: SumOfProducts) -> tuple[Way, SumOfProducts]:
+    """Sums that are a column each, or minus one, without these signs; products that have them.
+
+    A term takes the signs of its factors, which its own sign has room for: so nothing has to be
+    negated, and the columns need no other names.
+    """
+    circuit = way.circuit
+    if not (circuit.layers and (np.diff(circuit.starts) == 1).all()):
+        return way, stage
+    of_factor = np.append(np.sign(circuit.terms), 1)  # what is no factor, -1, has no sign
+    signs = stage.sign * of_factor[stage.factors].prod(axis=2)
+    found = replace(circuit, terms=np.abs(circuit.terms))
+    unsigned = replace(way, _work_out=lambda: found)
+    return unsigned, replace(stage, sign=signs.astype(stage.sign.dtype))
 
 
 def _worth_pairs(stage: SumOfProducts, room: int | None) -> Pairs | None:
