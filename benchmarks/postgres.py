@@ -1,8 +1,9 @@
 """60,000 x 784 MNIST rows to 1,000 features as an array in Postgres, against the round trip.
 
-The peers fetch the table by COPY, compute in NumPy (one matrix product, then products of
-contiguous rows) and write the features back by COPY: once in text, once in binary, which is the
-best that was found. All end in the same place, a table (label, real[]), in interleaved runs.
+The peers fetch the table by COPY, compute in NumPy (matrix products, then products of contiguous
+rows, in a thread for each core) and write the features back by COPY: once in text, once in binary,
+which is the best that was found. All end in the same place, a table (label, real[]) whose arrays
+stay in their rows, in interleaved runs. CPU seconds are of the server and of the client.
 
     python -m benchmarks.postgres --data DIR [--server postgresql://...] [--out FILE]
 
@@ -16,15 +17,18 @@ import argparse
 import contextlib
 import io
 import json
+import math
+import os
 import statistics
 import struct
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
@@ -41,7 +45,7 @@ from benchmarks.measuring import (
 )
 from benchmarks.peers import by_hand
 
-_ROWS_AT_ONCE = 4096
+_ROWS_AT_ONCE = 1024
 Multiply = Callable[[np.ndarray], np.ndarray]
 
 
@@ -63,6 +67,7 @@ def main() -> None:
     parser.add_argument("--server", help="URL of a server; default: one is started")
     parser.add_argument("--rows", type=int, default=60_000)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--terms", default="5,10", help="n_terms, with commas; default: 5,10")
     parser.add_argument("--out", type=Path, default=RESULTS / "postgres.md")
     parser.add_argument("--export", nargs=3, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -71,20 +76,21 @@ def main() -> None:
         return
     if given.data is None:
         parser.error("name the folder of data sets: --data DIR")
-    with _server(given.server) as url, psycopg.connect(url, autocommit=True) as connection:
+    with server_at(given.server) as url, psycopg.connect(url, autocommit=True) as connection:
         ((version,),) = connection.execute("SHOW server_version").fetchall()
         load(connection, given.data, given.rows)
-        krp = sqlkrp.KRP(2, 1000, pool="hadamard", n_terms=10, random_state=0, **PAPER)
-        krp.fit(sqlkrp.connect(connection).source("mnist"), exclude=["label"])
         report = [
             "# Postgres\n",
             f"`python -m benchmarks.postgres --data DIR`; {versions('psycopg')} "
             f"Postgres {version}.\n",
-            f"{given.rows:,} MNIST rows × 784 columns to 1,000 features (hadamard, t = 10, "
-            f"float32) as an array in a table. Medians of {given.repeats} interleaved runs.\n",
-            *ways_section(connection, krp, given.repeats),
-            *export_section(krp, url),
+            f"{given.rows:,} MNIST rows × 784 columns to 1,000 features (hadamard, float32) as an "
+            f"array in a table. Medians of {given.repeats} interleaved runs.\n",
         ]
+        for n_terms in map(int, given.terms.split(",")):
+            krp = sqlkrp.KRP(2, 1000, pool="hadamard", n_terms=n_terms, random_state=0, **PAPER)
+            krp.fit(sqlkrp.connect(connection).source("mnist"), exclude=["label"])
+            report += [f"## t = {n_terms}\n", *ways_section(connection, krp, given.repeats)]
+            report += export_section(krp, url)
     given.out.write_text("\n".join(report))
     print(f"wrote {given.out}")
 
@@ -98,23 +104,28 @@ def ways_section(connection: Any, krp: sqlkrp.FeatureMap, repeats: int) -> list[
         IN_BINARY: ("round_trip", partial(round_trip, multiply=multiply, binary=True)),
         FLOOR: ("copied", copy_table),
     }
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    runs: dict[str, list[Run]] = {name: [] for name in ways}
     for _ in range(repeats):
         for name, (table, way) in ways.items():
-            seconds[name].append(timed(way, connection, table))
-            print(f"{name:<45} {seconds[name][-1]:>7.2f}", file=sys.stderr, flush=True)
+            runs[name].append(timed(partial(way, connection), connection, table))
+            print(f"{name:<45}", *map("{:>7.2f}".format, runs[name][-1]), file=sys.stderr)
     same_answer(connection)
-    first = statistics.median(seconds[IN_DATABASE])
-    rows = [
-        [
-            name,
-            f"{statistics.median(took):.1f}",
-            f"{min(took):.1f} – {max(took):.1f}",
-            f"{statistics.median(took) / first:.2f}",
-        ]
-        for name, took in seconds.items()
-    ]
-    return markdown(["way", "seconds", "spread", "ratio"], rows)
+    return table_of_ways(runs)
+
+
+def table_of_ways(runs: dict[str, list[Run]]) -> list[str]:
+    """Medians, spreads, and what each takes as a multiple of the first."""
+    first, *_ = (statistics.median(run.seconds for run in found) for found in runs.values())
+    rows = []
+    for name, found in runs.items():
+        took = [run.seconds for run in found]
+        middle = statistics.median(took)
+        server, client = (statistics.median(run[i] for run in found) for i in (1, 2))
+        spread = f"{min(took):.2f} – {max(took):.2f}"
+        figures = [f"{one:.2f}" for one in (server, client, middle / first)]
+        rows.append([name, f"{middle:.2f}", spread, *figures])
+    head = ["way", "seconds", "spread", "CPU s, server", "CPU s, client", "× sqlkrp"]
+    return markdown(head, rows)
 
 
 def export_section(krp: sqlkrp.FeatureMap, url: str) -> list[str]:
@@ -133,7 +144,8 @@ def export_section(krp: sqlkrp.FeatureMap, url: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def _server(url: str | None) -> Iterator[str]:
+def server_at(url: str | None) -> Iterator[str]:
+    """The URL of a server: this one, or one that ends with the block."""
     if url is not None:
         yield url
         return
@@ -170,13 +182,56 @@ _ROW = [
 _HEADER = b"PGCOPY\n\xff\r\n\0" + struct.pack(">ii", 0, 0)
 
 
-def timed(way: Callable[[Any], None], connection: Any, table: str) -> float:
-    """Seconds of one way into a new table."""
+class Run(NamedTuple):
+    """What one run took."""
+
+    seconds: float
+    server: float
+    """Seconds of processors, of all that the server started since."""
+    client: float
+
+
+def timed(way: Callable[[], None], connection: Any, table: str) -> Run:
+    """One way into a new table."""
     connection.execute(f"DROP TABLE IF EXISTS {table}")
     connection.execute("CHECKPOINT")
+    server, client = server_seconds(connection), time.process_time()
     started = time.perf_counter()
-    way(connection)
-    return time.perf_counter() - started
+    way()
+    seconds = time.perf_counter() - started
+    used = time.process_time() - client
+    return Run(seconds, server_seconds(connection) - server, used)
+
+
+def server_seconds(connection: Any) -> float:
+    """Seconds of processors that a server on this machine used, with the workers that ended.
+
+    Not a number, if it is on another.
+    """
+    is_here = connection.info.host.startswith("/")
+    backend = process(connection.info.backend_pid) if is_here else None
+    if backend is None:
+        return math.nan
+    server = backend[1]
+    found = [one for one in map(process, process_numbers()) if one and server in one[:2]]
+    ended = sum(one[3] for one in found if one[0] == server)
+    return (sum(one[2] for one in found) + ended) / os.sysconf("SC_CLK_TCK")
+
+
+def process_numbers() -> list[int]:
+    """The processes of this machine."""
+    return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
+
+
+def process(number: int) -> tuple[int, int, int, int] | None:
+    """A process, its parent, its ticks, and those of its children that ended."""
+    try:
+        text = Path(f"/proc/{number}/stat").read_text()
+    except OSError:
+        return None
+    fields = text.rpartition(")")[2].split()
+    own, ended = (sum(map(int, fields[i : i + 2])) for i in (11, 13))
+    return number, int(fields[1]), own, ended
 
 
 def in_database(connection: Any, krp: sqlkrp.FeatureMap) -> None:
@@ -195,7 +250,9 @@ def round_trip(connection: Any, multiply: Multiply, *, binary: bool) -> None:
     """Fetch, compute, write back."""
     label, inputs = (fetch_binary if binary else fetch_text)(connection)
     features = compute(multiply, inputs)
-    connection.execute("CREATE TABLE round_trip (label INTEGER, krp REAL[])")
+    connection.execute(
+        "CREATE TABLE round_trip (label INTEGER, krp REAL[]) WITH (toast_tuple_target = 8160)"
+    )
     (write_binary if binary else write_text)(connection, label, features)
 
 
@@ -218,9 +275,10 @@ def fetch_text(connection: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def compute(multiply: Multiply, inputs: np.ndarray) -> np.ndarray:
-    """The features of rows, so many at once."""
-    parts = range(0, len(inputs), _ROWS_AT_ONCE)
-    return np.vstack([multiply(inputs[first : first + _ROWS_AT_ONCE].T).T for first in parts])
+    """The features of rows, so many at once, on all cores."""
+    parts = [inputs[i : i + _ROWS_AT_ONCE] for i in range(0, len(inputs), _ROWS_AT_ONCE)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return np.vstack(list(pool.map(lambda part: multiply(part.T).T, parts)))
 
 
 def write_binary(connection: Any, label: np.ndarray, features: np.ndarray) -> None:

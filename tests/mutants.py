@@ -644,6 +644,13 @@ MUTANTS = [
     ),
     Mutant(
         "sqlkrp/sql/planning.py",
+        "signs = stage.sign * of_factor[stage.factors].prod(axis=2)",
+        "signs = stage.sign",
+        "products lose the signs of the sums that they are of",
+        ("tests/test_planning.py::test_signs_of_sums_are_those_of_products",),
+    ),
+    Mutant(
+        "sqlkrp/sql/planning.py",
         "limit - n_kept - 1",
         "limit - 1",
         "columns that are kept have no room in a SELECT",
@@ -1021,6 +1028,13 @@ MUTANTS = [
         'if prepare.nulls == "error" and not complete:',
         "rows with a missing value are computed if another row has none",
         ("tests/test_contract.py::test_missing_values_are_named_and_nothing_is_made",),
+    ),
+    Mutant(
+        "sqlkrp/engines/checks.py",
+        "pairs, filled=prepare.fills)",
+        "pairs, filled=False)",
+        "a missing value that is filled hides the largest number of its row",
+        ("tests/test_postgres.py::test_what_is_missing_does_not_hide_the_largest_number",),
     ),
     Mutant(
         "sqlkrp/engines/samples.py",

@@ -157,8 +157,11 @@ def test_create_sends_postgres_ten_statements(postgres_url, krp, tmp_path):
             sqlkrp.connect(connection).create(krp, "t", "f", keep=["id"])
             connection.pgconn.untrace()
             file.seek(0)
-            sent = re.findall(r"\tF\t\d+\t(?:Query|Parse)\t.*", file.read())
+            sent = re.findall(r"\tF\t\d+\t(?:Query|Parse)\t[^\t]*", file.read())
     assert len(sent) == 10, sent
+    # Whether it is there, and how large it is, is seen of a value at once.
+    (look,) = (one for one in sent if "SELECT COUNT(*)" in one)
+    assert look.count("ABS(CAST(") == len(COLUMNS)
 
 
 # --- files ----------------------------------------------------------------------------------------

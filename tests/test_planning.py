@@ -16,7 +16,16 @@ from sqlkrp.sql.options import Options
 from sqlkrp.sql.planning import plan_program
 from sqlkrp.sql.sharing import butterflies, paired, plain, shared
 from sqlkrp.sql.statement import Query, write
-from sqlkrp.stages import Linear, Prepare, Program, SumOfProducts, apply, cost
+from sqlkrp.stages import (
+    Butterflies,
+    Linear,
+    Paths,
+    Prepare,
+    Program,
+    SumOfProducts,
+    apply,
+    cost,
+)
 
 DUCKDB = DIALECTS["duckdb"]
 POOLS = {
@@ -97,6 +106,22 @@ def test_every_plan_gives_the_same_bits_on_dyadic_data(engine, pool, plan):
     found = engine.features(krp, stage="projection", **options)[:, 1:]
     assert np.array_equal(found, projected)
     assert engine.database.verify(krp, "t", form="wide", plan=plan, tolerance=1e-12).ok
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "postgres", "sqlite"], indirect=True)
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_signs_of_sums_are_those_of_products(engine, degree):
+    frame = dyadic(20, 21)
+    engine.store(frame)
+    krp = paper_krp(degree, 9, n_terms=3, **POOLS["hadamard"], random_state=0).fit(frame)
+    statement = unguarded(krp, plan="butterflies")
+    # No column is negated, and none is only named: casts, three layers, and products over them.
+    assert not re.search(r"-\(\w+\) AS", statement.text)
+    assert statement.text.count("SELECT") == 1 + 3 + 1
+    (signs,) = (stage.sign for stage in krp.program_.stages if isinstance(stage, SumOfProducts))
+    (moved,) = (stage.sign for stage in statement.plan.products_of.values())
+    assert (signs != moved).any()
+    assert np.array_equal(engine.features(krp, form="wide"), krp.transform(frame))
 
 
 def added(text):
@@ -372,6 +397,29 @@ def test_inner_products_are_exact_where_sums_are(connection):
     query = Query(program, "0" * 64, "a program", '"t"', "f", Options(form="wide"))
     found = connection.execute(write(query, DUCKDB).text).df().to_numpy()
     assert np.array_equal(found, frame.to_numpy() @ weights.T + weights[:, 0])
+
+
+def test_paths_are_planned_each_by_itself(connection):
+    """Arrays in one path, and products behind another's sums that they do not read."""
+    frame, weights = dyadic(50, 40), dyadic(70, 40, seed=1).to_numpy()
+    store(connection, frame)
+    place = np.random.default_rng(2).permutation(40).astype("i4").reshape(5, 8)
+    sign = np.random.default_rng(3).choice([-1, 1], (5, 8)).astype("i1")
+    paths = Paths(40, (
+        (Linear.dense(weights),),
+        (Butterflies(40, place, sign),),
+        (SumOfProducts.squares(40),),
+    ))  # fmt: skip
+    program = Program((Prepare.plain(list(frame)), paths), tuple(f"f{i}" for i in range(150)))
+    plan = plan_program(program, "butterflies", DUCKDB)
+    assert len(plan.arrays) == len(plan.chosen) == 1
+    assert not plan.products_of  # the squares are of columns
+    query = Query(program, "0" * 64, "paths", '"t"', "f",
+                  Options(form="wide", plan="butterflies"))  # fmt: skip
+    found = connection.execute(write(query, DUCKDB).text).df().to_numpy()
+    assert np.array_equal(found, program.apply(frame.to_numpy()))
+    assert np.array_equal(found[:, :70], frame.to_numpy() @ weights.T)
+    assert np.array_equal(found[:, 110:], frame.to_numpy() ** 2)
 
 
 def test_few_weights_stay_where_people_read_them(connection):

@@ -1,5 +1,6 @@
 """PostgreSQL as an engine: tables, views, exports, privileges, limits. On a real server."""
 
+import contextlib
 import csv
 import os
 import signal
@@ -16,6 +17,7 @@ from support import dyadic, forms_of, paper_krp, wait_until
 
 import sqlkrp
 from sqlkrp.engines import database
+from sqlkrp.engines.postgres import Postgres
 from sqlkrp.errors import (
     ColumnError,
     EngineError,
@@ -178,6 +180,43 @@ def test_parallel_plans_are_allowed_through_the_fences(stored):
     assert sum("Subquery Scan" in line for line in plan) == text.count("OFFSET '0'") >= 4
 
 
+def workers(stored, fitted, table):
+    """How many workers a run's statement is planned for, as the run itself would plan it."""
+    session = Postgres(stored)
+    text = fitted.to_sql(table, form="wide", dialect="postgres", output="array")
+    with session.transaction():
+        plan = session.rows(f"EXPLAIN (FORMAT JSON) {text}", "planning")[0][0][0]["Plan"]
+    return plan.get("Workers Planned", 0)
+
+
+def test_a_run_has_workers_where_the_work_is_worth_them(stored):
+    names = [f"c{i}" for i in range(60)]
+    krp = paper_krp(2, 200, pool="hadamard", random_state=0).fit(names)
+    columns = ", ".join(f"i * {place} AS {name}" for place, name in enumerate(names))
+    for table, rows in (("few", 20), ("many", 5_000)):
+        made = f"SELECT {columns} FROM generate_series(1, {rows}) AS i"
+        stored.execute(f"CREATE TABLE {table} AS {made}; ANALYZE {table}")
+    ((size,),) = stored.execute("SELECT pg_relation_size('many')").fetchall()
+    assert size < 8 * 2**20  # by default there are no workers for less
+    assert (workers(stored, krp, "few"), workers(stored, krp, "many")) == (0, 2)
+    # As many as the user allows, and no more.
+    stored.execute("SET max_parallel_workers_per_gather = 0")
+    assert workers(stored, krp, "many") == 0
+
+
+def test_no_setting_is_left_behind(stored, krp):
+    asked = "SELECT name, setting FROM pg_settings ORDER BY name"
+    before = stored.execute(asked).fetchall()
+    db = sqlkrp.connect(stored)
+    db.create(krp, "t", "f")
+    assert stored.execute(asked).fetchall() == before
+    with stored.transaction():
+        stored.execute("SET LOCAL parallel_setup_cost = 7")
+        within = stored.execute(asked).fetchall()
+        db.create(krp, "t", "g")
+        assert stored.execute(asked).fetchall() == within
+
+
 # --- exporting ------------------------------------------------------------------------------------
 
 
@@ -228,6 +267,24 @@ def test_numbers_that_leave_the_range_are_foreseen_and_explained(db, stored, siz
         warnings.simplefilter("error")
         assert db.create(cured.fit(db.source("odd")), "odd", "f").rows == 10
         db.create(paper_krp(2, 4).fit(db.source("t"), include=COLUMNS), "t", "g")
+
+
+@pytest.mark.parametrize("nulls", ["zero", "propagate"])
+@pytest.mark.parametrize("missing", [None, np.nan, np.inf])
+def test_what_is_missing_does_not_hide_the_largest_number(db, stored, nulls, missing):
+    odd = dyadic(10, 4)
+    odd.iloc[3, 0], odd.iloc[3, 1] = missing, 1e200
+    store(stored, odd, "odd")
+    krp = paper_krp(2, 4, s=1, n_terms=2, nulls=nulls, random_state=0)
+    krp.fit(db.source("odd"))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with contextlib.suppress(EngineError):
+            db.create(krp, "odd", "f")
+    # A row that has no features computes nothing of its other numbers.
+    foreseen = [one for one in told if issubclass(one.category, RangeWarning)]
+    assert len(foreseen) == (nulls == "zero")
+    assert (objects(stored) == ["odd", "t"]) == (nulls == "zero")
 
 
 # --- limits ---------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from sqlkrp.maps.advice import warn_user
 from sqlkrp.maps.columns import match_columns
 from sqlkrp.maps.source import NUMERIC
 from sqlkrp.spelling import near_matches
+from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.job import LongInput
 from sqlkrp.sql.names import balanced, quote
 from sqlkrp.stages import Prepare, Program, missing_message
@@ -81,16 +82,38 @@ def _look(session: Session, prepare: Prepare, data: Input) -> tuple[int, int, fl
     """The rows, those without a missing value, and where it matters the largest absolute value."""
     columns = prepare.columns if data.long is None else (data.long.value,)
     pairs = [data.finite_value(session.dialect, name, prepare.dtype) for name in columns]
-    tests = balanced([test for _, test in pairs], " AND ")
-    # One count in all is quick; where it finds something, each column is counted.
-    calls = ["COUNT(*)", f"COUNT(CASE WHEN {tests} THEN 1 END)"]
     if session.dialect.overflow_is_error:
-        sizes = ", ".join(f"CASE WHEN {test} THEN ABS({value}) END" for value, test in pairs)
-        calls.append(f"MAX(GREATEST({sizes}))" if len(pairs) > 1 else f"MAX({sizes})")
+        size = _size(session.dialect, pairs, filled=prepare.fills)
+        sized = f"SELECT {size} AS size FROM {data.relation} AS looked_at"
+        relation = f"(\n{sized}\n{session.dialect.fence}\n)"
+        test = session.dialect.finite("size", prepare.dtype)
+        calls = [f"COUNT(CASE WHEN {test} THEN 1 END)", f"MAX(CASE WHEN {test} THEN size END)"]
+    else:
+        # One count in all is quick; where it finds something, each column is counted.
+        relation, tests = data.relation, balanced([test for _, test in pairs], " AND ")
+        calls = [f"COUNT(CASE WHEN {tests} THEN 1 END)"]
     ((total, whole, *largest),) = session.rows(
-        f"SELECT {', '.join(calls)} FROM {data.relation} AS looked_at", "counting missing values"
+        f"SELECT COUNT(*), {', '.join(calls)} FROM {relation} AS looked_at",
+        "counting missing values",
     )
     return total, whole, next(iter(largest), None)
+
+
+def _size(dialect: Dialect, pairs: Sequence[tuple[str, str]], *, filled: bool) -> str:
+    """The largest absolute value of a row; of what is there of it, where the rest is filled.
+
+    Else it is NULL, or as NaN and infinities no number, in a row that is not whole: these are the
+    largest where overflow is an error. One test of it takes half the time of one of each value.
+    """
+    sizes = [f"ABS({value})" for value, _ in pairs]
+    if filled:
+        tests = zip(sizes, pairs, strict=True)
+        sizes = [f"CASE WHEN {test} THEN {size} ELSE 0 END" for size, (_, test) in tests]
+    largest = dialect.greatest.format(values=", ".join(sizes)) if len(sizes) > 1 else sizes[0]
+    if filled:
+        return largest
+    there = balanced([f"{value} IS NOT NULL" for value, _ in pairs], " AND ")
+    return f"CASE WHEN {there} THEN {largest} END"
 
 
 def _warn_of_range(session: Session, program: Program, largest: float | None) -> None:

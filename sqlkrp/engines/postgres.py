@@ -29,8 +29,16 @@ __all__ = ["Postgres"]
 
 _NUMBERS = ("int2", "int4", "int8", "float8", "numeric")
 # Of the statement's transaction only. Compiling thousands of terms takes longer than it saves;
-# floats are written so that they read back as they were; a backslash in a text is one.
-_SETTINGS = {"jit": "off", "extra_float_digits": "1", "standard_conforming_strings": "on"}
+# floats are written so that they read back as they were; a backslash in a text is one. A row takes
+# thousands of operations, so workers are worth it for less than the 8 MB of rows that they are for
+# by default; but each reads a plan as large, which takes as long as 20,000 of the planner's units.
+_SETTINGS = {
+    "jit": "off",
+    "extra_float_digits": "1",
+    "standard_conforming_strings": "on",
+    "min_parallel_table_scan_size": "256kB",
+    "parallel_setup_cost": "20000",
+}
 # Rows of up to a page stay whole: by default, arrays of more than 2 KB are compressed and moved
 # out, which took longer than computing them.
 _STORAGE = "toast_tuple_target = 8160"

@@ -6,8 +6,8 @@ Nothing here changes what is computed: on numbers whose sums are exact every pla
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -29,10 +29,12 @@ from sqlkrp.stages import (
     Butterflies,
     Distances,
     Linear,
+    Paths,
     Program,
     Stage,
     SumOfProducts,
     cost,
+    numbered,
     plain_stages,
 )
 
@@ -90,6 +92,8 @@ class Plan(Shown):
     chosen: dict[int, Way]
     pairs: dict[int, Pairs]
     """Products that are computed once, by the number of their stage."""
+    products_of: dict[int, SumOfProducts]
+    """Stages of products as they are computed: with the signs of the sums that they read."""
     arrays: frozenset[int] = frozenset()
     """The numbers of stages that are functions of arrays."""
 
@@ -136,15 +140,46 @@ def plan_program(
     program = program.only(every_column=every_column)
     limit = dialect.limits.select_columns
     room = None if limit is None else limit - n_kept - 1
-    ways, chosen, pairs, arrays = {}, {}, {}, set()
-    for i, stage in plain_stages(program.stages):
+    ways, chosen, pairs, arrays, products = {}, {}, {}, set(), {}
+    for before, i, stage in _in_order(program.stages):
         if found := _ways(stage, plan, dialect, room):
             ways[i], chosen[i] = found, _choose(found, plan)
         if isinstance(stage, SumOfProducts) and (shared_pairs := _worth_pairs(stage, room)):
             pairs[i] = shared_pairs
         if _is_of_arrays(stage, dialect):
             arrays.add(i)
-    return Plan(program, ways, chosen, pairs, frozenset(arrays))
+        if isinstance(stage, SumOfProducts) and before in chosen:
+            chosen[before], products[i] = _signs_moved(chosen[before], stage)
+    return Plan(program, ways, chosen, pairs, products, frozenset(arrays))
+
+
+def _in_order(stages: Sequence[Stage], first: int = 0) -> Iterator[tuple[int | None, int, Stage]]:
+    """Stages with their numbers; before each, that of the one that it reads, if it is no paths."""
+    before = None
+    for number, stage in numbered(stages, first):
+        if isinstance(stage, Paths):
+            for start, path in stage.numbered(number):
+                yield from _in_order(path, start)
+            before = None
+        else:
+            yield before, number, stage
+            before = number
+
+
+def _signs_moved(way: Way, stage: SumOfProducts) -> tuple[Way, SumOfProducts]:
+    """Sums that are a column each, or minus one, without these signs; products that have them.
+
+    A term takes the signs of its factors, which its own sign has room for: so nothing has to be
+    negated, and the columns need no other names.
+    """
+    circuit = way.circuit
+    if not (circuit.layers and (np.diff(circuit.starts) == 1).all()):
+        return way, stage
+    of_factor = np.append(np.sign(circuit.terms), 1)  # what is no factor, -1, has no sign
+    signs = stage.sign * of_factor[stage.factors].prod(axis=2)
+    found = replace(circuit, terms=np.abs(circuit.terms))
+    unsigned = replace(way, _work_out=lambda: found)
+    return unsigned, replace(stage, sign=signs.astype(stage.sign.dtype))
 
 
 def _worth_pairs(stage: SumOfProducts, room: int | None) -> Pairs | None:

@@ -14,6 +14,7 @@ What one column stands for may be plus or minus what is asked; the sign is paid 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +64,12 @@ class Circuit:
         sizes = np.diff(self.starts)
         in_sums = int(sizes.sum() - np.count_nonzero(sizes))
         return sum(layer.additions for layer in self.layers) + in_sums
+
+    @cached_property
+    def is_named(self) -> bool:
+        """Whether each sum is a column of the last layer, as it stands."""
+        one_each = bool((np.diff(self.starts) == 1).all())
+        return bool(self.layers) and one_each and bool((self.terms > 0).all())
 
     @property
     def columns(self) -> int:

@@ -11,7 +11,7 @@ once; they are never parsed again.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -24,7 +24,7 @@ from sqlkrp.sql.entries import Gathered, gathered_rows
 from sqlkrp.sql.job import Job, Written
 from sqlkrp.sql.levels import Levels
 from sqlkrp.sql.names import balanced, firm_cast, quote, soft_cast, text
-from sqlkrp.sql.sharing import Circuit, Pairs
+from sqlkrp.sql.sharing import Circuit, Layer, Pairs
 from sqlkrp.sql.vectors import Vector
 from sqlkrp.stages import Answers, Array, Bounds, Paths, Prepare, Shares, Stage, Votes, numbered
 from sqlkrp.stages.parts import inputs_of
@@ -286,19 +286,35 @@ def _butterflies(levels: Levels, stage: Butterflies, position: int, values: Vect
 def _circuit(
     levels: Levels, circuit: Circuit, values: Vector, constants: Sequence[float]
 ) -> Vector:
+    terms = circuit.terms.tolist()
+    # Sums that are columns of the last layer only give these their names.
+    is_named = circuit.is_named and not any(constants)
+    names = {place: f"h{i}" for i, place in enumerate(terms)} if is_named else {}
     below: Sequence[str] = values
     for depth, layer in enumerate(circuit.layers):
-        pairs = zip(layer.first.tolist(), layer.second.tolist(), strict=True)
-        items = {f"b{depth}_{i}": _pair(*pair, below) for i, pair in enumerate(pairs)}
-        if items:  # all hyperplanes may be all zero
-            below = list(levels.level(items).values())
-    terms = circuit.terms.tolist()
+        is_last = depth == len(circuit.layers) - 1
+        below = _layer(levels, layer, below, f"b{depth}_", names if is_last else {})
+    if is_named:
+        return Vector((below[place - 1] for place in terms), is_named=True)
     sums = []
     for (first, last), constant in zip(pairwise(circuit.starts.tolist()), constants, strict=True):
         plus = [below[place - 1] for place in terms[first:last] if place > 0]
         minus = [below[-place - 1] for place in terms[first:last] if place < 0]
         sums.append(levels.sum_of(plus, minus, constant))
     return levels.named(sums, "h")
+
+
+def _layer(
+    levels: Levels, layer: Layer, below: Sequence[str], prefix: str, names: Mapping[int, str]
+) -> Sequence[str]:
+    """The columns of a layer; some have names, by their places from 1."""
+    pairs = zip(layer.first.tolist(), layer.second.tolist(), strict=True)
+    items = {
+        names.get(place, f"{prefix}{place - 1}"): _pair(*pair, below)
+        for place, pair in enumerate(pairs, start=1)
+    }
+    # All hyperplanes may be all zero.
+    return list(levels.level(items).values()) if items else below
 
 
 def _pair(first: int, second: int, values: Sequence[str]) -> str:
@@ -309,6 +325,7 @@ def _pair(first: int, second: int, values: Sequence[str]) -> str:
 
 
 def _sum_of_products(levels: Levels, stage: SumOfProducts, position: int, values: Vector) -> Vector:
+    stage = levels.plan.products_of.get(position, stage)
     if position in levels.plan.pairs:
         terms = _terms_of_pairs(levels, levels.plan.pairs[position], values)
     else:
