@@ -179,7 +179,7 @@ COMMON = """
 # By the engines' own documentation: functions, clauses and types that the others need not have.
 OWN = {
     "duckdb": "BIGINT DOUBLE VARCHAR TINYINT INTEGER TRY_CAST ISFINITE ERROR LIST UNNEST "
-    "RANGE PRODUCT MATERIALIZED LIST_TRANSFORM LAMBDA LIST_CONCAT LIST_SUM CONCAT",
+    "PIVOT IN USING RANGE PRODUCT MATERIALIZED LIST_TRANSFORM LAMBDA LIST_CONCAT LIST_SUM CONCAT",
     "postgres": "BIGINT DOUBLE PRECISION TEXT SMALLINT INTEGER OFFSET ARRAY ARRAY_AGG LATERAL "
     "VALUES CONCAT SUBSTR MATERIALIZED",
     "sqlite": "REAL INTEGER TEXT TYPEOF IN LIMIT OFFSET JSON_EXTRACT SUBSTR MATERIALIZED "
@@ -362,12 +362,12 @@ def test_sizes_are_those_of_the_statement():
     statement = krp.to_sql("source_table", dialect="sqlite", **options)
     assert size(found, "bytes").found == len(statement.encode())
     # Two blocks of four places, of which the last is empty: a chunk of one column gives its two
-    # hyperplanes from one butterfly's column. Beside them goes the kept one.
-    assert size(found, "entries in a SELECT").found == 1 + 2 * 4
-    # Casts, guards, a layer of butterflies, names for the hyperplanes, and the features.
-    assert size(found, "SELECTs inside each other").found == 5
-    # Four nested SELECTs; inside, at most a cast of a function's argument in the guard's branch.
-    assert size(found, "parentheses inside each other").found == 4 + 3
+    # hyperplanes as one column. Beside them goes the kept one.
+    assert size(found, "entries in a SELECT").found == 1 + 2 * 3
+    # Casts, guards, a layer of butterflies, and the features.
+    assert size(found, "SELECTs inside each other").found == 4
+    # Three nested SELECTs; inside, at most a cast of a function's argument in the guard's branch.
+    assert size(found, "parentheses inside each other").found == 3 + 3
     assert size(found, "columns in a table").found == 4
 
 

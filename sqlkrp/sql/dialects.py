@@ -68,6 +68,11 @@ _DUCKDB = Dialect(
         entry="{value}",
     ),
     position="#{place}",
+    pivot=(
+        "SELECT row_id, {columns} FROM"
+        " (PIVOT {source} ON feature IN ({places}) USING SUM(value) GROUP BY row_id)"
+    ),
+    pivoted='COALESCE("{place}", 0e0)',
     product="PRODUCT({value}) OVER ({window})",
     # Planning takes about 18 KB an operation: 4.5 GB at so many.
     computes_once=True,

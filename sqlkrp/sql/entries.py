@@ -58,15 +58,27 @@ def gathered_rows(job: Job, wanted: Prepare) -> Gathered:
     places = [prepare.columns.index(name) for name in wanted.columns]
     if wanted.constant is not None:
         places.append(len(prepare.columns))
-    sums = [
-        f"SUM(CASE WHEN feature = {place} THEN value ELSE {zero} END) AS x{i}"
-        for i, place in enumerate(places)
-    ]
     carried = ["source.row_key AS k0", *(f"source.k{i} AS k{i + 1}" for i in range(len(job.keep)))]
     inputs = [
         dialect.cast.format(value=f"collected.x{i}", type=job.type_name) for i in range(len(places))
     ]
+    if dialect.pivot is not None:
+        pivoted = _pivoted(dialect, places, chain.current)
+        chain.current = chain.add_query("gathered_inputs", pivoted, chain.current)
+        return _beside_kept(chain, carried, inputs)
+    sums = [
+        f"SUM(CASE WHEN feature = {place} THEN value ELSE {zero} END) AS x{i}"
+        for i, place in enumerate(places)
+    ]
     return gathered_values(chain, sums, carried, inputs)
+
+
+def _pivoted(dialect: Dialect, places: Sequence[int], source: str) -> str:
+    """The query of a row's values at places, from entries."""
+    assert dialect.pivot is not None
+    columns = [f"{dialect.pivoted.format(place=place)} AS x{i}" for i, place in enumerate(places)]
+    listed = ", ".join(map(str, places))
+    return dialect.pivot.format(columns=", ".join(columns), places=listed, source=source)
 
 
 def gathered_values(
@@ -74,6 +86,11 @@ def gathered_values(
 ) -> Gathered:
     """The values of a chain's end as rows, by aggregates, beside what is carried."""
     chain.then("gathered_inputs", "collect_values", {}, {"collected": collected})
+    return _beside_kept(chain, carried, values)
+
+
+def _beside_kept(chain: Chain, carried: Sequence[str], values: Sequence[str]) -> Gathered:
+    """The values of a chain's end, one row a row, beside what is carried."""
     inputs = [f"{value} AS x{i}" for i, value in enumerate(values)]
     place = free_name("place", chain.job.columns)
     relations = {"source": chain.source, "collected": chain.current}

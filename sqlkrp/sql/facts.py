@@ -246,6 +246,12 @@ class Dialect:
     """Numbers the rows of a relation. Where it may be computed twice, it must come out the same:
     ordered by {everything} that is read of a row, rows that tie are equal."""
     unpivot: Unpivot = UNION
+    pivot: str | None = None
+    """A query of the {columns} that values of a {source} become, summed up for each row_id, where
+    that reads every entry once: those of the features {places}. None where nothing is better than
+    an aggregate a column, which reads all of them each time."""
+    pivoted: str = ""
+    """One of these columns, of its {place}: 0 where there is no entry."""
     product: str | None = None
     """A window aggregate that multiplies."""
     settings: str = ""
