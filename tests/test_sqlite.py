@@ -298,7 +298,14 @@ def test_the_parser_s_stack_is_foreseen(db, stored):
     names = [f"c{i}" for i in range(500)]
     store(stored, dyadic(3, 500, names=names), "broad")
     krp = paper_krp(
-        2, 6, n_terms=2, pool="hadamard", block_size=512, scaling="unit", random_state=0
+        2,
+        6,
+        n_terms=2,
+        pool="hadamard",
+        block_size=512,
+        nulls="propagate",
+        scaling="unit",
+        random_state=0,
     )
     krp.fit(names)
     with pytest.raises(LimitError, match="places of the parser's stack"):

@@ -15,7 +15,8 @@ from sqlkrp.stages import Butterflies, Cost, Program, cost, plain_stages
 
 __all__ = ["FORMS", "Form"]
 
-# Gathering sparse rows looks at every entry once for each column; beyond so many, joins are faster.
+# Gathering sparse rows without a pivot looks at every entry once for each column; beyond so many,
+# joins are faster.
 _GATHERED = 2_000
 # Numbers in the lists of an array form's text, a megabyte and more; beyond, tables are read sooner.
 _NUMBERS = 200_000
@@ -61,9 +62,9 @@ def _suits_wide(plan: Plan, long: LongInput | None, dialect: Dialect) -> tuple[b
     )
 
 
-def _suits_gathered(plan: Plan, long: LongInput | None, _: Dialect) -> tuple[bool, str]:
+def _suits_gathered(plan: Plan, long: LongInput | None, dialect: Dialect) -> tuple[bool, str]:
     n_columns = len(plan.program.prepare.columns)
-    if long is None or n_columns <= _GATHERED:
+    if long is None or n_columns <= _GATHERED or dialect.pivot is not None:
         return True, ""
     return False, f"{n_columns:,} columns, and up to {_GATHERED:,} entries are gathered"
 
