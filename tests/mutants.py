@@ -1261,6 +1261,42 @@ MUTANTS = [
         "outliers that a map holds are no longer held beside columns that are not",
         ("tests/test_unions.py::test_what_stands_side_by_side_is_in_the_model",),
     ),
+    # --- arrays, pivots and declared columns of DuckDB ------------------------------------------
+    Mutant(
+        "sqlkrp/sql/wide.py",
+        'there = "complete = 1" if levels.complete else ""\n    packed',
+        'there = ""\n    packed',
+        "rows without features are arrays of NULLs, which have no inner products",
+        ("tests/test_planning.py::test_many_weights_are_functions_of_arrays",),
+    ),
+    Mutant(
+        "sqlkrp/sql/planning.py",
+        "        if isinstance(stage, SumOfProducts) and before in chosen:",
+        "        before = i - 1\n        if isinstance(stage, SumOfProducts) and before in chosen:",
+        "products take the signs of sums that they do not read",
+        ("tests/test_planning.py::test_paths_are_planned_each_by_itself",),
+    ),
+    Mutant(
+        "sqlkrp/sql/dialects.py",
+        'COALESCE("{place}", 0e0)',
+        '"{place}"',
+        "an entry that is absent is missing, where a pivot gathers rows",
+        ("tests/test_agreement.py",),
+    ),
+    Mutant(
+        "sqlkrp/engines/duckdb.py",
+        'columns.type != "FLOAT" or ',
+        "",
+        "features that would get smaller are not compressed",
+        ("tests/test_duckdb.py::test_what_gets_smaller_is_compressed",),
+    ),
+    Mutant(
+        "sqlkrp/engines/duckdb.py",
+        "types = list(columns.kept.items())",
+        "types = []",
+        "arrays that are kept are written to Parquet as arrays of a fixed size",
+        ("tests/test_duckdb.py::test_parquet_has_groups_of_rows_that_fit_into_memory",),
+    ),
     # --- paths ----------------------------------------------------------------------------------
     Mutant(
         "sqlkrp/sql/levels.py",

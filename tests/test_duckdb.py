@@ -447,3 +447,32 @@ def test_numbers_of_single_precision_are_cast_once_at_most(file):
         assert db.create(krp, "t", "h", view=True).statement.text.count("AS DOUBLE") == 3
     assert file.execute("FROM f").fetchall() == file.execute("FROM g").fetchall()
     assert file.execute("FROM f").fetchall() == file.execute("FROM h").fetchall()
+
+
+def test_parquet_has_groups_of_rows_that_fit_into_memory(file, tmp_path):
+    """By itself DuckDB makes groups of 122,880 rows, whatever these hold."""
+    krp = sqlkrp.KRP(2, 2000, dtype="float32", random_state=0).fit(["a", "b", "c"])
+    two = "CASE WHEN id > 5 THEN [a, b]::FLOAT[2] END AS two"
+    file.execute(f"CREATE TABLE more AS SELECT a, b, c, {two} FROM t, range(7)")
+    with sqlkrp.connect(file) as db:
+        db.export(krp, "more", tmp_path / "wide.parquet", keep=["two"])
+        db.export(krp.select(range(3)), "more", tmp_path / "few.parquet")
+    wide, few = (
+        pyarrow.parquet.ParquetFile(tmp_path / f"{one}.parquet") for one in ("wide", "few")
+    )
+    assert wide.metadata.num_rows == few.metadata.num_rows == 21_000
+    # 2,000 features of 4 bytes: 8,000 rows are 64 MB, and groups are whole vectors of 2,048.
+    sizes = [wide.metadata.row_group(i).num_rows for i in range(wide.num_row_groups)]
+    assert max(sizes) == 6_144
+    assert few.num_row_groups == 1
+    assert wide.read(["two"]).column(0).null_count == 7 * 6  # arrays of a fixed size, as lists
+
+
+def test_an_export_of_features_is_planned_once(file, tmp_path, monkeypatch):
+    """What it holds is known, and asking DuckDB takes half as long as planning."""
+    asked, rows = [], DuckDB.rows
+    monkeypatch.setattr(DuckDB, "rows", lambda *of: asked.append(of[1]) or rows(*of))
+    krp = SINGLE.fit(["a", "b", "c"])
+    with sqlkrp.connect(file) as db:
+        db.export(krp, "t", tmp_path / "f.parquet", keep=["id"])
+    assert not [one for one in asked if "krp_0" in one]

@@ -16,25 +16,31 @@ from sqlkrp.sql.names import quote_table
 from sqlkrp.sql.preflight import require_fits
 from sqlkrp.sql.statement import Query, Statement, features_table
 
-__all__ = ["made", "require_room", "with_columns"]
+__all__ = ["columns_of", "made", "require_room"]
 
 
-def with_columns(target: Target, statement: Statement, query: Query, data: Input) -> Target:
-    """The target with what it is to hold, where features are columns of numbers."""
+def columns_of(statement: Statement, query: Query, data: Input) -> Columns | None:
+    """What the rows of a statement hold, where features are columns of numbers."""
     if not statement.number_type:
-        return target
+        return None
     types = dict(data.types if data.key_types is None else data.key_types)
     if query.long is not None:
         types[query.long.row] = data.types[query.long.row]
     names, features = statement.columns[: statement.n_kept], statement.columns[statement.n_kept :]
-    kept = {name: types[name] for name in names}
-    return replace(target, columns=Columns(kept, features, statement.number_type))
+    return Columns({name: types[name] for name in names}, features, statement.number_type)
 
 
 def made(
-    session: Session, target: Target, statement: Statement, told: str, *, view: bool
+    session: Session,
+    target: Target,
+    statement: Statement,
+    columns: Columns | None,
+    told: str,
+    *,
+    view: bool,
 ) -> int | None:
     """Make what was written, or append it to what is there; how many rows came."""
+    target = replace(target, columns=columns)
     with session.holding(statement.side_tables):
         if target.storage.append and target.found is not None:
             require_same(session, target, statement, told)

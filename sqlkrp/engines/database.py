@@ -15,7 +15,7 @@ from typing import Any
 from sqlkrp.display import Shown
 from sqlkrp.engines.asking import query_of, with_output, written
 from sqlkrp.engines.checks import check_values
-from sqlkrp.engines.creating import made, require_room, with_columns
+from sqlkrp.engines.creating import columns_of, made, require_room
 from sqlkrp.engines.inputs import look_at
 from sqlkrp.engines.samples import inputs_of_sample, sample_of
 from sqlkrp.engines.session import Session, TableOrFile
@@ -127,8 +127,8 @@ class Database(Shown):
             told = f"sqlkrp {fitted.kind} {fitted.digest_}"
             if options.stage != "features":
                 told += f", {options.stage}"
-            target = with_columns(target, statement, query, data)
-            count = made(self._session, target, statement, told, view=view)
+            columns = columns_of(statement, query, data)
+            count = made(self._session, target, statement, columns, told, view=view)
         return Run(statement, count, fitted.digest_)
 
     @with_options()
@@ -167,7 +167,7 @@ class Database(Shown):
             statement = written(self._session, query)
             check_values(self._session, query.program, data)
             with self._session.holding(statement.side_tables):
-                count = write_to(statement.text)
+                count = write_to(statement.text, columns_of(statement, query, data))
         return Run(statement, count, fitted.digest_)
 
     @with_options("form", "plan", "keep", "long", "rows")

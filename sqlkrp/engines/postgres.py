@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,7 +17,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from sqlkrp.engines.session import Capabilities, Found, Session, Storage, Target, csv_file
+from sqlkrp.engines.session import Capabilities, Found, Session, Storage, Target, Write, csv_file
 from sqlkrp.errors import ColumnError, EngineError, ParameterError
 from sqlkrp.files import own_number
 from sqlkrp.maps.source import BOOLEAN, FLOAT32, NUMBER
@@ -261,13 +261,13 @@ class Postgres(Session):
         return None if view else count
 
     @contextlib.contextmanager
-    def destination(self, path: str | Path, storage: Storage) -> Iterator[Callable[[str], int]]:
+    def destination(self, path: str | Path, storage: Storage) -> Iterator[Write]:
         if str(path) == "-":
             sys.stdout.flush()
-            yield lambda select: self._copy(select, _standard_output(), "standard output")
+            yield lambda select, _: self._copy(select, _standard_output(), "standard output")
             return
         with csv_file(Path(path), self.dialect.name, replace=storage.replace) as file:
-            yield lambda select: self._copy(select, file, str(path))
+            yield lambda select, _: self._copy(select, file, str(path))
 
     def _copy(self, select: str, file: IO[bytes], named: str) -> int:
         options = "FORMAT csv, HEADER, ENCODING 'UTF8'"

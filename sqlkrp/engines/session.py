@@ -31,6 +31,7 @@ __all__ = [
     "Storage",
     "TableOrFile",
     "Target",
+    "Write",
     "csv_file",
 ]
 
@@ -110,6 +111,10 @@ class Columns:
     features: tuple[str, ...]
     type: str
     """The type of each feature."""
+
+
+#: Writes the rows of a SELECT, of which it may be known what they hold; returns how many.
+Write = Callable[[str, "Columns | None"], int]
 
 
 @dataclass(frozen=True)
@@ -285,7 +290,7 @@ class Session(ABC):
     @abstractmethod
     def destination(
         self, path: str | Path, storage: Storage
-    ) -> contextlib.AbstractContextManager[Callable[[str], int]]:
+    ) -> contextlib.AbstractContextManager[Write]:
         """A function that writes a SELECT's rows to a file, published if the block ends well."""
 
     def output_of(self, path: str | Path, storage: Storage) -> str:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.errors import PySparkException
 
-from sqlkrp.engines.session import Storage, Target
+from sqlkrp.engines.session import Storage, Target, Write
 from sqlkrp.engines.spark_running import Running, of_python
 from sqlkrp.errors import ColumnError, LimitError, ParameterError, TargetExistsError
 from sqlkrp.files import own_number, writing_elsewhere
@@ -136,7 +136,7 @@ class Writing(Running):
         return self.execute(properties, f"naming the map of {into.name!r}")
 
     @contextlib.contextmanager
-    def destination(self, path: str | Path, storage: Storage) -> Iterator[Callable[[str], int]]:
+    def destination(self, path: str | Path, storage: Storage) -> Iterator[Write]:
         """A folder of files, as Spark writes them; ``_SUCCESS`` is there when it is whole."""
         target, place = Path(path), of_python(path)
         kind = _format_of(path, storage)
@@ -147,7 +147,7 @@ class Writing(Running):
         def rows() -> Any:
             return self.connection.read.format(kind).options(**options).load(place)
 
-        def write(select: str) -> int:
+        def write(select: str, _: Any) -> int:
             frame, what = self._sql(select), f"writing {path}"
             before = 0
             if there and storage.append:

@@ -8,7 +8,7 @@ import os
 import re
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 from urllib.parse import quote as url_quote
@@ -16,7 +16,7 @@ from urllib.parse import quote as url_quote
 import numpy as np
 from numpy.typing import NDArray
 
-from sqlkrp.engines.session import Capabilities, Found, Session, Storage, Target, csv_file
+from sqlkrp.engines.session import Capabilities, Found, Session, Storage, Target, Write, csv_file
 from sqlkrp.errors import ColumnError, EngineError
 from sqlkrp.files import csv_text
 from sqlkrp.maps.source import BOOLEAN, NUMBER
@@ -283,15 +283,15 @@ class SQLite(Session):
             )
 
     @contextlib.contextmanager
-    def destination(self, path: str | Path, storage: Storage) -> Iterator[Callable[[str], int]]:
+    def destination(self, path: str | Path, storage: Storage) -> Iterator[Write]:
         if str(path) == "-":
-            yield lambda select: self._write_csv(select, sys.stdout, "standard output")
+            yield lambda select, _: self._write_csv(select, sys.stdout, "standard output")
             return
         with (
             csv_file(Path(path), self.dialect.name, replace=storage.replace) as file,
             io.TextIOWrapper(file, encoding="utf-8", newline="") as text,
         ):
-            yield lambda select: self._write_csv(select, text, str(path))
+            yield lambda select, _: self._write_csv(select, text, str(path))
 
     def _write_csv(self, select: str, file: TextIO, named: str) -> int:
         count = 0
