@@ -12,6 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sqlkrp.memory import ENTRY_BYTES, require_memory
+
 __all__ = [
     "SignTable",
     "choose_hadamard_hyperplanes",
@@ -65,6 +67,7 @@ def draw_achlioptas(
     >>> table.hyperplane.tolist(), table.feature.tolist()
     ([0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2])
     """
+    _require_room(n_hyperplanes, n_features, 1.0 / s)
     nothing = np.zeros(0, dtype=np.int64)
     parts = [(nothing, nothing, nothing)]
     slab = max(1, _SLAB_ENTRIES // max(1, n_features))
@@ -86,6 +89,7 @@ def draw_gaussian(
     The rounding moves an entry by less than one part in 10^7. In return the stored number *is*
     the number that both FLOAT and DOUBLE engines multiply by, and the map file is half the size.
     """
+    _require_room(n_hyperplanes, n_features)
     return rng.standard_normal((n_hyperplanes, n_features)).astype(np.float32)
 
 
@@ -93,7 +97,17 @@ def draw_cauchy(
     rng: np.random.Generator, n_hyperplanes: int, n_features: int
 ) -> NDArray[np.float32]:
     """Draw hyperplanes of independent standard Cauchy entries, rounded to single precision."""
+    _require_room(n_hyperplanes, n_features)
     return rng.standard_cauchy((n_hyperplanes, n_features)).astype(np.float32)
+
+
+def _require_room(n_hyperplanes: int, n_features: int, share: float = 1.0) -> None:
+    """Raise LimitError if hyperplanes take too much memory, of which a share is not zero."""
+    require_memory(
+        ENTRY_BYTES * share * n_hyperplanes * n_features,
+        f"a pool of {n_hyperplanes:,} hyperplanes of {n_features:,} columns",
+        "fewer components or columns, or a map or pool of Hadamard blocks",
+    )
 
 
 def draw_phases(rng: np.random.Generator, count: int) -> NDArray[np.float64]:

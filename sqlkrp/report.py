@@ -8,9 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
-
-from sqlkrp.errors import ColumnError, visible
+from sqlkrp.errors import ColumnError, LimitError, visible
 from sqlkrp.maps.advice import counted
 from sqlkrp.maps.fitted import Fitted
 from sqlkrp.sql.facts import Dialect
@@ -45,6 +43,8 @@ def preflight_of(fitted: Fitted, **options: Any) -> Preflight | str:
         return fitted.preflight(**options)
     except ColumnError as bad:
         return f"for (row, feature, value) input only: {bad}"
+    except LimitError as bad:
+        return f"none: {bad}"
 
 
 def facts(fitted: Fitted, found: Preflight | str | None = None) -> dict[str, Any]:
@@ -81,11 +81,10 @@ def _projection_facts(program: Program) -> dict[str, Any]:
         return {}
     projection = program.projection().stages[-1]
     assert isinstance(projection, (Linear, Butterflies))
-    table = projection.linear
     return {
-        "hyperplanes": table.n_outputs,
-        "all_zero_hyperplanes": int(np.count_nonzero(np.diff(table.starts) == 0)),
-        "nonzeros": len(table.value),
+        "hyperplanes": projection.n_outputs,
+        "all_zero_hyperplanes": projection.n_blank,
+        "nonzeros": projection.n_entries,
     }
 
 

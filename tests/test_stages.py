@@ -1,4 +1,5 @@
 import dataclasses
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -72,7 +73,7 @@ def test_signed_sums_in_slabs_are_the_same(monkeypatch):
     dense = np.zeros((40, 30))
     dense[table.hyperplane, table.feature] = table.sign
     assert np.array_equal(apply(stage, X), X @ dense.T)
-    monkeypatch.setattr("sqlkrp.stages.meaning.SLAB_VALUES", 100)
+    monkeypatch.setattr("sqlkrp.stages.values.SLAB_VALUES", 100)
     assert np.array_equal(apply(stage, X), X @ dense.T)
 
 
@@ -116,12 +117,51 @@ def test_missing_values_by_policy():
         prepared("error")
 
 
-def test_long_inputs_are_computed_in_slabs_of_rows(monkeypatch):
-    X = dyadic(50, 6).to_numpy()
-    krp = paper_krp(2, 5, random_state=0).fit(X)
-    whole = krp.transform(X)
-    monkeypatch.setattr("sqlkrp.stages.meaning.SLAB_VALUES", 3000)
-    assert np.array_equal(krp.transform(X), whole)
+@pytest.mark.parametrize("pool", ["hadamard", "achlioptas"])
+def test_where_rows_are_cut_changes_nothing(monkeypatch, pool):
+    X = dyadic(100, 6).to_numpy()
+    krp = paper_krp(2, 5, pool=pool, random_state=0).fit(X)
+    one_by_one = np.vstack([krp.transform(row[None]) for row in X])
+    assert np.array_equal(krp.transform(X), one_by_one)
+    monkeypatch.setattr("sqlkrp.stages.chunks._CHUNK_ROWS", range(16, 17))
+    monkeypatch.setattr("sqlkrp.stages.chunks._SLAB_ROWS", 48)
+    assert np.array_equal(krp.transform(X), one_by_one)
+    assert np.array_equal(krp.program_.apply_to_columns(X.T), one_by_one.T)
+    assert krp.transform(X[:0]).shape == (0, 5)
+
+
+@pytest.mark.parametrize("pool", ["hadamard", "gaussian"])
+def test_threads_change_no_bit(monkeypatch, pool):
+    X = np.random.default_rng(0).normal(size=(2000, 6))
+    krp = paper_krp(3, 20, pool=pool, random_state=0).fit(X)
+    found = set()
+    for threads in ("1", "2", "7", "many"):
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+        found.add(krp.transform(X).tobytes())
+    assert len(found) == 1
+
+
+def test_missing_values_are_counted_in_all_chunks():
+    X = np.zeros((2000, 3))
+    X[[5, 1500, 1999], [0, 0, 2]] = np.nan, np.inf, np.nan
+    krp = paper_krp(2, 3, nulls="error").fit(np.zeros((2, 3)))
+    with pytest.raises(MissingValueError, match=r"in 'x0' \(2\), 'x2' \(1\): draw"):
+        krp.transform(X)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_take_no_memory_beside_their_features(dtype):
+    X = np.ones((40_000, 8), dtype=dtype)
+    krp = paper_krp(2, 40, pool="hadamard", dtype=dtype, random_state=0).fit(X[:10])
+    krp.transform(X[:1000])
+    tracemalloc.start()
+    try:
+        features = krp.transform(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # A chunk of 496 rows in two or more threads; the prepared inputs alone would be a fifth more.
+    assert features.nbytes < peak < 1.15 * features.nbytes
 
 
 # --- what every stage has in common ---------------------------------------------------------------

@@ -34,6 +34,8 @@ from sqlkrp.version import __version__
 
 __all__ = ["Fitted", "require_fitted"]
 
+# Numbers that the twin reads as they are.
+_PRECISIONS = (np.float32, np.float64)
 _OWN_FILES = re.compile(r"load\.sql|[0-9a-f]{12}_\w+\.(csv|parquet)")
 
 SomeFitted = TypeVar("SomeFitted", bound="Fitted")
@@ -127,10 +129,10 @@ class Fitted:
             made = {
                 one.name: encoded(one, _texts(one, X[one.column])) for one in prepare.categories
             }
-            columns = [
+            columns = (
                 made[name] if name in made else to_floats(name, X[name]) for name in prepare.columns
-            ]
-            return np.column_stack(columns)
+            )
+            return _beside(columns, len(prepare.columns), prepare.dtype)
         if prepare.categories:
             raise ParameterError(
                 "columns of categories are known by their names: give a DataFrame, or compute in "
@@ -152,7 +154,7 @@ class Fitted:
                 f"expected {counted(len(prepare.columns), 'column')}, got an array of shape "
                 f"{table.shape}: give the columns the map was fitted to, in that order"
             )
-        return to_floats("an array", table)
+        return table if table.dtype in _PRECISIONS else to_floats("an array", table)
 
     @property
     def digest_(self) -> str:
@@ -313,6 +315,17 @@ class Fitted:
                 head += "-- Generated, and never executed there by sqlkrp's tests.\n"
             (part / "load.sql").write_text(head + "\n".join(load) + "\n", encoding="utf-8")
         return sorted(target.iterdir())
+
+
+def _beside(columns: Iterable[NDArray[Any]], count: int, dtype: str) -> NDArray[Any]:
+    """So many columns as one array of rows, in which each column is one piece of memory."""
+    table = np.empty((count, 0), dtype=dtype)
+    with np.errstate(over="ignore"):  # what is too large is a missing value, as everywhere
+        for place, column in enumerate(columns):
+            if not place:
+                table = np.empty((count, len(column)), dtype=dtype)
+            table[place] = column
+    return table.T
 
 
 def _texts(category: Category, column: Any) -> Any:

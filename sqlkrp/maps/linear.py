@@ -12,9 +12,13 @@ from sqlkrp.maps.krp import BLOCK_SIZE, KRP, POOL
 from sqlkrp.maps.parameters import with_parameters
 from sqlkrp.maps.shared import COMPONENTS, SPARSITY, SingleMap
 from sqlkrp.maps.source import Inputs
+from sqlkrp.memory import require_memory
 from sqlkrp.stages import Array, Linear, Stage, SumOfProducts
 
 __all__ = ["PCA", "RandomProjection"]
+
+# About what a pair of columns takes: its two places, its name and its average.
+_PAIR_BYTES = 250
 
 
 @with_parameters
@@ -91,6 +95,12 @@ class PCA(SingleMap):
                 f"n_components={self.n_components} is more than the "
                 f"{counted(inputs.count, 'column')} given: use {inputs.count} or fewer"
             )
+        pairs = inputs.count * (inputs.count + 1) // 2
+        require_memory(
+            _PAIR_BYTES * pairs,
+            f"a PCA of {inputs.count:,} columns, of which there are {pairs:,} pairs,",
+            "fewer columns, or RandomProjection",
+        )
         mean, covariance = _moments(inputs)
         _, vectors = np.linalg.eigh(covariance)
         directions = vectors.T[::-1][: self.n_components]

@@ -59,7 +59,7 @@ class RankOneProjection(SingleMap):
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         m, d = self.n_components, inputs.count
-        a, b = (pools.draw_gaussian(rng, m, d).astype("f8") for _ in range(2))
+        a, b = pools.draw_gaussian(rng, 2 * m, d).astype("f8").reshape(2, m, d)
         weights = np.stack([a - b, a + b], axis=1).reshape(2 * m, d)
         products = SumOfProducts.plain(2 * m, np.arange(2 * m).reshape(m, 1, 2))
         delayed = 0.5 / math.sqrt(m)

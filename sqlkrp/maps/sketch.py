@@ -16,6 +16,7 @@ from sqlkrp.maps.shared import (
     PolynomialMap,
 )
 from sqlkrp.maps.source import Inputs
+from sqlkrp.memory import ENTRY_BYTES, require_memory
 from sqlkrp.stages import Array, Linear, Stage
 
 __all__ = ["TensorSketch"]
@@ -66,6 +67,7 @@ class TensorSketch(PolynomialMap):
 
     def stages(self, buckets: Array, signs: Array) -> list[Stage]:
         """The stages for these hashes and signs, both (sketch, column)."""
+        self._require_room(buckets.shape[1])
         k, g = self.n_components, self.degree
         scale = self.gamma ** (g / 2)
         if self.domain == "fourier":
@@ -74,6 +76,17 @@ class TensorSketch(PolynomialMap):
         if g == 1:
             return [sums, Linear.scaled(k, scale)]
         return [sums, *self._transform(), *self._back(), Linear.scaled(k, scale)]
+
+    def _require_room(self, n_inputs: int) -> None:
+        """Raise LimitError if the tables of waves take too much memory."""
+        k, g = self.n_components, self.degree
+        # Real and imaginary parts; of buckets, the transforms of g sketches beside each other.
+        to, back = (n_inputs, 0) if self.domain == "fourier" else (g * k, k)
+        require_memory(
+            ENTRY_BYTES * 2 * len(self._frequencies) * (g * to + back),
+            f"a sketch of {n_inputs:,} columns in {k:,} buckets (domain={self.domain!r})",
+            "fewer components, or KRP",
+        )
 
     @property
     def _frequencies(self) -> Array:

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqlkrp.errors import ColumnError, ParameterError
+from sqlkrp.memory import ENTRY_BYTES, require_memory
 from sqlkrp.stages import Prepare, Program, Stage, SumOfProducts, apply
-from sqlkrp.stages.meaning import SLAB_VALUES
+from sqlkrp.stages.values import SLAB_VALUES
 
 __all__ = [
     "BOOLEAN",
@@ -170,6 +171,11 @@ class Inputs:
 
     def rows(self, count: int, rng: np.random.Generator) -> NDArray[Any]:
         """So many prepared rows of the source that have no missing value."""
+        require_memory(
+            ENTRY_BYTES * count * (self.count + count),
+            f"{count:,} landmarks of {self.count:,} columns",
+            _FEWER.removeprefix("use "),
+        )
         spare = 0
         while True:
             drawn = _rows_of(self.source).sample(self.prepare.columns, count, rng, spare)

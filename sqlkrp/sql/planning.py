@@ -35,6 +35,8 @@ PLANS = ("auto", "plain", "shared", "butterflies")
 _GROUP_SIZES = (2, 3, 4, 5, 6, 7, 8)
 # Looking for patterns takes this many signs in memory, zeros too; more are no wide statement.
 _LARGEST_TABLE = 2_000_000
+# Entries of hyperplanes that no statement can hold as plain sums.
+_LONGEST_SUMS = 10_000_000
 # What a statement is planned for; how many rows there are is not counted before.
 _ROWS = 100_000
 # Putting the inputs of a row into an array takes as long as about so many sums of them; and fewer
@@ -177,14 +179,16 @@ def _ways(stage: Stage, plan: str, dialect: Dialect, room: int | None) -> list[W
     """Every way to a stage that only adds and subtracts, the plainest first; else none."""
     if not isinstance(stage, (Linear, Butterflies)):
         return []
-    table = stage.linear
-    if table.picks or not table.is_signed:
-        return []
     cost_of = partial(_seconds, dialect=dialect, room=room)
 
     def way(plan: str, name: str, additions: int, work_out: Callable[[], Circuit]) -> Way:
         return Way(plan, name, _seconds_of(additions, 0, dialect), work_out, cost_of)
 
+    if isinstance(stage, Butterflies) and _is_long(stage, plan):
+        return [way("butterflies", "butterflies", 0, partial(butterflies, stage))]
+    table = stage.linear
+    if table.picks or not table.is_signed:
+        return []
     ways = [way("plain", "plain", cost(table).additions, partial(plain, table))]
     few = table.n_sums * table.n_inputs <= _LARGEST_TABLE
     for size in _GROUP_SIZES[: max(0, table.n_inputs - 1)] if few and plan != "plain" else ():
@@ -194,6 +198,11 @@ def _ways(stage: Stage, plan: str, dialect: Dialect, room: int | None) -> list[W
     if isinstance(stage, Butterflies):
         ways.append(way("butterflies", "butterflies", 0, partial(butterflies, stage)))
     return ways
+
+
+def _is_long(stage: Butterflies, plan: str) -> bool:
+    """Whether its hyperplanes written out are no statement, so that nobody need see them."""
+    return plan in ("auto", "butterflies") and stage.n_entries > _LONGEST_SUMS
 
 
 def _seconds(circuit: Circuit, dialect: Dialect, room: int | None) -> float:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from sqlkrp.memory import require_memory
 from sqlkrp.sql import answers
 from sqlkrp.sql.entries import Gathered, gathered_rows
 from sqlkrp.sql.job import Job, Written
@@ -31,13 +32,21 @@ __all__ = ["WRITERS", "begun", "casts", "ended", "write_wide_form", "written"]
 
 # Names are for people, who do not read a statement of more operations column by column.
 _READABLE = 5_000
+# About what an addition or a product takes while it is written.
+_OPERATION_BYTES = 400
 
 
 def write_wide_form(job: Job) -> Written:
     """The SELECT of a planned program's outputs from the source."""
     plan = job.plan
     assert plan is not None
-    levels = Levels(job, by_position=plan.additions + plan.products > _READABLE)
+    operations = plan.additions + plan.products
+    require_memory(
+        _OPERATION_BYTES * operations,
+        f"a wide statement of {operations:,} additions and products",
+        "form='tables' or fewer components",
+    )
+    levels = Levels(job, by_position=operations > _READABLE)
     values, gathered = begun(levels, plan.program.prepare)
     values = written(levels, plan.program.stages[1:], 1, values)
     return ended(levels, gathered, Vector(values, there="complete = 1" if levels.complete else ""))

@@ -1,4 +1,4 @@
-"""What each stage means in NumPy: its values (the twin of the SQL), their rounding, its cost."""
+"""What each stage means: its values in NumPy (the twin of the SQL), their rounding, its cost."""
 
 from __future__ import annotations
 
@@ -9,21 +9,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sqlkrp.stages import closing
+from sqlkrp.stages import closing, values
 from sqlkrp.stages.closing import Answers, Bounds, Shares, Votes
-from sqlkrp.stages.prepare import Prepare, cost_of_preparing, prepared, rounding_of_prepared
+from sqlkrp.stages.prepare import Prepare, cost_of_preparing, rounding_of_prepared
 from sqlkrp.stages.records import Butterflies, Distances, Elementwise, Linear, SumOfProducts
 from sqlkrp.stages.stage import Array, Cost, Stage
+from sqlkrp.stages.values import Values, of_rows
 
-__all__ = ["MEANING", "SLAB_VALUES", "Meaning", "apply", "cost", "rounding"]
+__all__ = ["MEANING", "Meaning", "apply", "cost", "rounding", "values_of"]
 
-# Bounds the working memory: a slab of rows (or of outputs) at a time.
-SLAB_VALUES = 4_000_000
+
+def values_of(stage: Stage, dtype: Any) -> Values:
+    """What takes arrays (input, row) to arrays (output, row) of a dtype."""
+    return MEANING[type(stage)].values(stage, dtype)
 
 
 def apply(stage: Stage, X: Array) -> Array:
     """Rows of inputs to rows of outputs, in the dtype of ``X``."""
-    return MEANING[type(stage)].apply(stage, X)
+    return np.ascontiguousarray(values_of(stage, X.dtype)(np.ascontiguousarray(X.T)).T)
 
 
 def rounding(stage: Stage, X: Array, errors: Array, eps: float) -> Array:
@@ -41,87 +44,6 @@ def cost(stage: Stage) -> Cost:
     return MEANING[type(stage)].cost(stage)
 
 
-# --- values -----------------------------------------------------------------------------------
-
-
-def _linear(stage: Linear, X: Array) -> Array:
-    if stage.picks:
-        values = X[:, stage.input]
-        values *= stage.value.astype(X.dtype)
-    else:
-        values = _sums(stage, X)
-    if stage.constant is not None:
-        values += stage.constant.astype(X.dtype)
-    return values
-
-
-def _sums(stage: Linear, X: Array) -> Array:
-    # One matrix product a slab of outputs. It also multiplies by the zeros, which is harmless: a
-    # NaN here always marks a whole row (policy "propagate").
-    out = np.empty((len(X), stage.n_sums), dtype=X.dtype)
-    slab = max(1, SLAB_VALUES // max(1, stage.n_inputs))
-    for first in range(0, stage.n_sums, slab):
-        last = min(first + slab, stage.n_sums)
-        entries = slice(stage.starts[first], stage.starts[last])
-        matrix = np.zeros((last - first, stage.n_inputs), dtype=X.dtype)
-        matrix[stage.output[entries] - first, stage.input[entries]] = stage.value[entries]
-        out[:, first:last] = X @ matrix.T
-    return out
-
-
-def _butterflies(stage: Butterflies, X: Array) -> Array:
-    # What holds padding only is 0, but not where a NaN marks the whole row.
-    padding = np.where(np.isnan(X).all(axis=1), np.nan, 0).astype(X.dtype)
-    padded = np.column_stack([X, padding])
-    values = padded[:, stage.place.ravel()] * stage.sign.ravel().astype(X.dtype)
-    half = 1
-    while half < stage.outputs_a_row:
-        pair = values.reshape(len(X), -1, 2, half)
-        values = np.stack([pair[:, :, 0] + pair[:, :, 1], pair[:, :, 0] - pair[:, :, 1]], axis=2)
-        half *= 2
-    outputs: Array = values.reshape(len(X), -1)
-    return outputs
-
-
-def _sum_of_products(stage: SumOfProducts, X: Array) -> Array:
-    total = np.zeros((len(X), stage.n_outputs), dtype=X.dtype)
-    for term in range(stage.factors.shape[1]):
-        product = X[:, stage.factors[:, term, 0]]
-        for factor in range(1, stage.factors.shape[2]):
-            place = stage.factors[:, term, factor]
-            there = place >= 0
-            product[:, there] = product[:, there] * X[:, place[there]]
-        total += product * stage.sign[:, term].astype(X.dtype)
-    return total
-
-
-def _distances(stage: Distances, X: Array) -> Array:
-    out = np.empty((len(X), stage.n_sums), dtype=X.dtype)
-    coordinates = stage.value.astype(X.dtype)
-    for point in range(stage.n_sums):
-        entries = slice(stage.starts[point], stage.starts[point + 1])
-        difference = X[:, stage.input[entries]] - coordinates[entries]
-        out[:, point] = np.einsum("ij,ij->i", difference, difference)
-    return out
-
-
-def _sign(X: Array) -> Array:
-    signs: Array = np.where(np.isnan(X), X, np.where(X >= 0, 1.0, -1.0)).astype(X.dtype)
-    return signs
-
-
-_FUNCTIONS: dict[str, Callable[[Array], Array]] = {
-    "cos": np.cos,
-    "exp": np.exp,
-    "sign": _sign,
-    "sigmoid": closing.sigmoid,
-}
-
-
-def _elementwise(stage: Elementwise, X: Array) -> Array:
-    return _FUNCTIONS[stage.function](X)
-
-
 # --- rounding ---------------------------------------------------------------------------------
 
 
@@ -130,7 +52,7 @@ def _rounding_of_linear(stage: Linear, X: Array, errors: Array, eps: float) -> A
     # One more where there are weights: each is rounded to the dtype.
     roundings = math.sqrt(terms) + (not stage.is_signed)
     sizes = replace(stage, value=np.abs(stage.value), constant=None)
-    found = _linear(sizes, errors + eps * roundings * np.abs(X))
+    found = apply(sizes, errors + eps * roundings * np.abs(X))
     if stage.constant is not None:
         found += eps * np.abs(stage.constant)
     return found
@@ -188,7 +110,7 @@ _SPREADS: dict[str, Callable[[Array, Array], Array]] = {
 
 def _rounding_of_elementwise(stage: Elementwise, X: Array, errors: Array, eps: float) -> Array:
     # A few more, as engines have their own cosine and exponential.
-    return _SPREADS[stage.function](X, errors) + 4 * eps * np.abs(_elementwise(stage, X))
+    return _SPREADS[stage.function](X, errors) + 4 * eps * np.abs(apply(stage, X))
 
 
 # --- cost -------------------------------------------------------------------------------------
@@ -236,22 +158,22 @@ def _cost_of_elementwise(stage: Elementwise) -> Cost:
 class Meaning(NamedTuple):
     """What a kind of stage means."""
 
-    apply: Callable[[Any, Array], Array]
+    values: Callable[[Any, Any], Values]
     rounding: Callable[[Any, Array, Array, float], Array]
     cost: Callable[[Any], Cost]
 
 
 MEANING: dict[type[Stage], Meaning] = {
-    Prepare: Meaning(prepared, rounding_of_prepared, cost_of_preparing),
-    Linear: Meaning(_linear, _rounding_of_linear, _cost_of_linear),
-    Butterflies: Meaning(_butterflies, _rounding_of_butterflies, _cost_of_butterflies),
+    Prepare: Meaning(values.preparing, rounding_of_prepared, cost_of_preparing),
+    Linear: Meaning(values.linear, _rounding_of_linear, _cost_of_linear),
+    Butterflies: Meaning(values.butterflies, _rounding_of_butterflies, _cost_of_butterflies),
     SumOfProducts: Meaning(
-        _sum_of_products, _rounding_of_sum_of_products, _cost_of_sum_of_products
+        values.sum_of_products, _rounding_of_sum_of_products, _cost_of_sum_of_products
     ),
-    Distances: Meaning(_distances, _rounding_of_distances, _cost_of_distances),
-    Elementwise: Meaning(_elementwise, _rounding_of_elementwise, _cost_of_elementwise),
-    Bounds: Meaning(closing.held, closing.rounding_of_held, closing.cost_of_held),
-    Shares: Meaning(closing.shares, closing.rounding_of_shares, closing.cost_of_groups),
-    Votes: Meaning(closing.votes, closing.rounding_of_votes, closing.cost_of_groups),
-    Answers: Meaning(closing.said, closing.rounding_of_answers, closing.cost_of_answers),
+    Distances: Meaning(values.distances, _rounding_of_distances, _cost_of_distances),
+    Elementwise: Meaning(values.elementwise, _rounding_of_elementwise, _cost_of_elementwise),
+    Bounds: Meaning(of_rows(closing.held), closing.rounding_of_held, closing.cost_of_held),
+    Shares: Meaning(of_rows(closing.shares), closing.rounding_of_shares, closing.cost_of_groups),
+    Votes: Meaning(of_rows(closing.votes), closing.rounding_of_votes, closing.cost_of_groups),
+    Answers: Meaning(of_rows(closing.said), closing.rounding_of_answers, closing.cost_of_answers),
 }

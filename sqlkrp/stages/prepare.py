@@ -16,6 +16,7 @@ from sqlkrp.stages.stage import Array, Cost, Stage, require, require_names
 __all__ = [
     "Prepare",
     "cost_of_preparing",
+    "missing_error",
     "missing_message",
     "prepared",
     "rounding_of_prepared",
@@ -128,37 +129,48 @@ def missing_message(counts: dict[str, int]) -> str:
 
 
 def prepared(stage: Prepare, X: Array) -> Array:
-    """Rows of columns to rows of prepared inputs: the NumPy twin."""
+    """The NumPy twin, of arrays (column, row) and (prepared input, row)."""
     with np.errstate(over="ignore", invalid="ignore"):
-        values = np.array(X, dtype=stage.dtype)
+        values = np.array(X, dtype=stage.dtype, order="C")
         missing = ~np.isfinite(values)
-        left_blank = missing.any(axis=1) & (stage.nulls == "propagate")
+        left_blank = missing.any(axis=0) & (stage.nulls == "propagate")
         _treat_missing(stage, values, missing)
-        values[left_blank] = np.nan
+        values[:, left_blank] = np.nan
         if stage.bounds:
-            np.clip(values, *(bound.astype(stage.dtype) for bound in stage.bounds), out=values)
-        values -= stage.shift.astype(stage.dtype)
-        values *= stage.scale.astype(stage.dtype)
+            np.clip(values, *(_of_columns(stage, bound) for bound in stage.bounds), out=values)
+        values -= _of_columns(stage, stage.shift)
+        values *= _of_columns(stage, stage.scale)
         if stage.unit_length:
             values = _of_length_one(values)
     if stage.constant is not None:
         ones = np.where(left_blank, np.nan, stage.constant)
-        values = np.column_stack([values, ones.astype(stage.dtype)])
+        values = np.concatenate([values, ones.astype(stage.dtype)[None]])
     return values
+
+
+def _of_columns(stage: Prepare, numbers: Array) -> Array:
+    """A number for each column, in all rows."""
+    return numbers.astype(stage.dtype)[:, None]
+
+
+def missing_error(stage: Prepare, X: Array) -> MissingValueError:
+    """What is raised where values are missing of an array (column, row)."""
+    with np.errstate(over="ignore"):
+        counts = [int((~np.isfinite(column.astype(stage.dtype))).sum()) for column in X]
+    return MissingValueError(missing_message(dict(zip(stage.columns, counts, strict=True))))
 
 
 def _treat_missing(stage: Prepare, values: Array, missing: Array) -> None:
     if stage.nulls == "error" and missing.any():
-        counts = missing.sum(axis=0)
-        raise MissingValueError(missing_message(dict(zip(stage.columns, counts, strict=True))))
+        raise missing_error(stage, values)
     if stage.fills:
-        np.copyto(values, stage.fill.astype(stage.dtype), where=missing)
+        np.copyto(values, _of_columns(stage, stage.fill), where=missing)
 
 
 def _of_length_one(values: Array) -> Array:
     # In double precision, as squares leave the range of single precision soon.
     wide = values.astype("float64")
-    norm = np.sqrt(np.sum(wide * wide, axis=1, keepdims=True)).astype(values.dtype)
+    norm = np.sqrt(np.sum(wide * wide, axis=0)).astype(values.dtype)
     # A row of zeros has no direction: it stays a row of zeros.
     return np.where(norm == 0, values, values / np.where(norm == 0, 1, norm))
 

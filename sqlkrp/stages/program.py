@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from sqlkrp.display import Shown
-from sqlkrp.errors import ColumnError
-from sqlkrp.stages import meaning
-from sqlkrp.stages.meaning import apply, cost, rounding
+from sqlkrp.errors import ColumnError, MissingValueError
+from sqlkrp.stages.chunks import Step, run
+from sqlkrp.stages.meaning import apply, cost, rounding, values_of
 from sqlkrp.stages.parts import only, reading
-from sqlkrp.stages.prepare import Prepare
+from sqlkrp.stages.prepare import Prepare, missing_error
 from sqlkrp.stages.records import Butterflies, Linear
 from sqlkrp.stages.stage import Array, Cost, Stage, require, require_names
 
@@ -79,19 +79,27 @@ class Program(Shown):
         return Cost(sum(additions), sum(products))
 
     def apply(self, X: Array) -> Array:
-        """The NumPy twin of the whole program."""
-        prepared = apply(self.prepare, X)
-        out = np.empty((len(prepared), len(self.names)), dtype=prepared.dtype)
-        widest = max(stage.n_outputs for stage in self.stages)
-        slab = max(1, meaning.SLAB_VALUES // max(1, widest))
-        # What leaves the range of numbers is infinite or NaN, in the engines as well as here.
-        with np.errstate(all="ignore"):
-            for first in range(0, len(prepared), slab):
-                values = prepared[first : first + slab]
-                for stage in self.stages[1:]:
-                    values = apply(stage, values)
-                out[first : first + slab] = values
+        """The NumPy twin of the whole program: rows of columns to rows of outputs."""
+        out = np.empty((len(X), len(self.names)), dtype=self.prepare.dtype)
+        self._write(X.T, out.T)
         return out
+
+    def apply_to_columns(self, X: Array) -> Array:
+        """The same of an array (column, row), as one (output, row)."""
+        out = np.empty((len(self.names), X.shape[1]), dtype=self.prepare.dtype)
+        self._write(X, out)
+        return out
+
+    def _write(self, X: Array, out: Array) -> None:
+        """Outputs into an array (output, row), from an array (column, row)."""
+        steps = [
+            Step(values_of(stage, out.dtype), stage.n_outputs, is_matrix(stage))
+            for stage in self.stages
+        ]
+        try:
+            run(steps, X, out)
+        except MissingValueError:  # which tells of some rows only
+            raise missing_error(self.prepare, X) from None
 
     def rounding(self, X: Array, eps: float) -> Array:
         """How far two ways of computing each output may be apart, by rounding alone."""
@@ -134,7 +142,12 @@ class Program(Shown):
 
 def is_projection(stage: Stage) -> bool:
     """Whether the outputs of a stage are <x, r> for a pool of hyperplanes r."""
-    return isinstance(stage, Butterflies) or (isinstance(stage, Linear) and not stage.picks)
+    return isinstance(stage, Butterflies) or is_matrix(stage)
+
+
+def is_matrix(stage: Stage) -> bool:
+    """Whether NumPy computes a stage as a product of matrices."""
+    return isinstance(stage, Linear) and not stage.picks
 
 
 def hyperplane_names(count: int) -> tuple[str, ...]:

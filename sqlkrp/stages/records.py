@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sqlkrp.memory import ENTRY_BYTES, require_memory
 from sqlkrp.stages.closing import Answers, Bounds, Shares, Votes
 from sqlkrp.stages.prepare import Prepare
 from sqlkrp.stages.stage import (
@@ -99,6 +100,9 @@ class Linear(_Entries):
     def dense(cls, weights: Array, constant: Array | None = None) -> Linear:
         """Sums with the weights of a matrix (output, input), and a constant each."""
         require(weights.ndim == 2, "the weights are not a matrix")
+        require_memory(
+            ENTRY_BYTES * weights.size, f"a table of {weights.size:,} weights", "fewer features"
+        )
         output, input = np.nonzero(weights)
         n_sums, n_inputs = weights.shape
         index = output.astype("i4"), input.astype("i4")
@@ -131,6 +135,16 @@ class Linear(_Entries):
     def linear(self) -> Linear:
         """It is its own table of hyperplanes."""
         return self
+
+    @property
+    def n_entries(self) -> int:
+        """How many entries of its hyperplanes are not zero."""
+        return len(self.value)
+
+    @property
+    def n_blank(self) -> int:
+        """How many of its hyperplanes are all zero."""
+        return int(np.count_nonzero(np.diff(self.starts) == 0))
 
     @property
     def is_signed(self) -> bool:
@@ -173,6 +187,16 @@ class Butterflies(Stage):
     def outputs_a_row(self) -> int:
         return int(self.place.shape[-1])
 
+    @property
+    def n_entries(self) -> int:
+        """How many entries of its hyperplanes are not zero."""
+        return int(np.count_nonzero(self.place >= 0)) * self.outputs_a_row
+
+    @property
+    def n_blank(self) -> int:
+        """How many of its hyperplanes are all zero."""
+        return int((self.place < 0).all(axis=1).sum()) * self.outputs_a_row
+
     @classmethod
     def of_blocks(cls, n_inputs: int, size: int, place: Array, sign: Array) -> Butterflies:
         """Of blocks (block, place) of whole chunks, each so many places."""
@@ -182,6 +206,11 @@ class Butterflies(Stage):
     def linear(self) -> Linear:
         """Its hyperplanes as a table of signs."""
         size = self.outputs_a_row
+        require_memory(
+            ENTRY_BYTES * size * self.place.size,
+            f"{self.n_outputs:,} hyperplanes of {size:,} columns, written out,",
+            "butterflies (form='wide'), smaller blocks or fewer components",
+        )
         signs = hadamard_matrix(size)[None] * self.sign[:, None]
         columns = np.broadcast_to(self.place[:, None], signs.shape).reshape(-1, size)
         signs = signs.reshape(-1, size)
