@@ -20,7 +20,7 @@ def made(
     session: Session, target: Target, statement: Statement, told: str, *, view: bool
 ) -> int | None:
     """Make what was written, or append it to what is there; how many rows came."""
-    with session.holding(statement.side_tables):
+    with session.holding(statement):
         if target.storage.append and target.found is not None:
             require_same(session, target, statement, told)
             return session.append(target, statement.text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -21,7 +21,9 @@ from sqlkrp.files import write_whole
 from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.names import TableName, quote, quote_table, text
 from sqlkrp.sql.side_tables import Table
-from sqlkrp.stages import Program
+from sqlkrp.sql.statement import Statement
+from sqlkrp.sql.twin import Twin, TwinRows
+from sqlkrp.sql.vectors import Vector
 
 __all__ = [
     "STATEMENT",
@@ -195,11 +197,11 @@ class Session(ABC):
         """A query as a lazy relation, where the engine has such."""
         raise NotImplementedError
 
-    def by_twin(self, select: str, program: Program) -> str:
-        """What NumPy computes of a SELECT, where the engine can, as a relation.
+    def by_twin(self, rows: TwinRows, twin: Twin) -> tuple[str, Vector]:
+        """What NumPy computes of rows, where the engine can: a relation, and the values in it.
 
-        The last column is an array of the program's inputs; features take its place, as an array
-        column ``a`` that is NULL in rows without them. The others go through.
+        It has the columns to hand on as ``k0``, ``k1``, ... beside them. It may call a function of
+        the rows' name, which is there while the engine is ``holding`` a statement with this twin.
         """
         raise NotImplementedError
 
@@ -237,13 +239,24 @@ class Session(ABC):
         """Drop a temporary table if it is there; never raises, so it can clean up."""
         raise NotImplementedError
 
+    def load_twin(self, name: str, twin: Twin) -> None:
+        """Make a function of a twin, where statements here call such."""
+        raise NotImplementedError
+
+    def drop_twin(self, name: str) -> None:
+        """Drop a twin's function if it is there; never raises, so it can clean up."""
+        raise NotImplementedError
+
     @contextlib.contextmanager
-    def holding(self, tables: Mapping[str, Table]) -> Iterator[None]:
-        """Side tables, for the length of a block."""
+    def holding(self, statement: Statement) -> Iterator[None]:
+        """What a statement needs beside it, for the length of a block."""
         with contextlib.ExitStack() as drops:
-            for name, columns in tables.items():
+            for name, columns in statement.side_tables.items():
                 drops.callback(self.drop_temporary, name)
                 self.load(name, columns)
+            for name, twin in statement.twins.items():
+                drops.callback(self.drop_twin, name)
+                self.load_twin(name, twin)
             yield
 
     @abstractmethod
