@@ -37,7 +37,7 @@ from sqlkrp.maps.source import BOOLEAN, FLOAT32, NUMBER, NUMERIC, Statistics
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.sql.names import TableName, quote, quote_table, table_name, text
 from sqlkrp.sql.side_tables import Table, create_side_table
-from sqlkrp.sql.twin import Twin, TwinRows
+from sqlkrp.sql.twin import Twin
 from sqlkrp.sql.vectors import Vector
 
 __all__ = ["DuckDB", "RelationSource", "write_parquet"]
@@ -365,15 +365,15 @@ class DuckDB(Session):
 
     # --- NumPy inside statements --------------------------------------------------------------
 
-    def by_twin(self, rows: TwinRows, twin: Twin) -> tuple[str, Vector]:
-        return relation_of(rows, twin)
+    def by_twin(self, twin: Twin) -> tuple[str, Vector]:
+        return relation_of(twin)
 
-    def load_twin(self, name: str, twin: Twin) -> None:
+    def load_twin(self, twin: Twin) -> None:
         with _explained("a function of NumPy's"):
-            make_function(self.connection, name, twin)
+            make_function(self.connection, twin)
 
-    def drop_twin(self, name: str) -> None:
-        drop_function(self.connection, name)
+    def drop_twin(self, twin: Twin) -> None:
+        drop_function(self.connection, twin)
 
     # --- creating -----------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ around it is like any other: it reads what its transaction sees, and is whole or
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import duckdb
@@ -14,7 +15,7 @@ import numpy as np
 
 from sqlkrp.errors import ParameterError
 from sqlkrp.sql.names import listed
-from sqlkrp.sql.twin import Twin, TwinRows
+from sqlkrp.sql.twin import Twin
 from sqlkrp.sql.vectors import Vector
 from sqlkrp.stages import Array
 
@@ -27,46 +28,50 @@ _FUNCTIONS: dict[str, _Function] = {}
 
 
 class _Function:
-    """A program as a function of columns of numbers, which are arrays of Arrow."""
+    """What DuckDB calls with arrays of Arrow, for as long as it is to."""
 
     def __init__(self, twin: Twin) -> None:
-        self.write: Any = twin.program.writer()
-        self.twin = twin
+        self.compute: Callable[[Sequence[Any]], Any] | None = _computing(twin)
 
     def __call__(self, *columns: Any) -> Any:
-        if self.write is None:
+        if self.compute is None:
             raise RuntimeError("the database that made this was closed: make it again")
-        program = self.twin.program
-        dtype = program.prepare.dtype
-        inputs = np.empty((len(columns), len(columns[0])), dtype=dtype)
+        return self.compute(columns)
+
+
+def _computing(twin: Twin) -> Callable[[Sequence[Any]], Any]:
+    """From columns of numbers to one of features."""
+    write, names, prepare = twin.program.writer(), twin.program.names, twin.program.prepare
+
+    def compute(columns: Sequence[Any]) -> Any:
+        inputs = np.empty((len(columns), len(columns[0])), dtype=prepare.dtype)
         for row, column in zip(inputs, columns, strict=True):
-            row[:] = column.to_numpy()
-        shape = len(program.names), inputs.shape[1]
-        rows = np.empty(shape[::-1], dtype=dtype) if self.twin.in_array else None
-        values = np.empty(shape, dtype=dtype) if rows is None else rows.T
-        self.write(inputs, values)
-        return _as_arrow(values, _blank(program.prepare.nulls, inputs), self.twin.in_array)
+            row[:] = column.to_numpy(zero_copy_only=False)
+        shape = len(names), inputs.shape[1]
+        # An array is of a row, and a column of what all rows have.
+        order: Any = "F" if twin.in_array else "C"
+        values = np.empty(shape, dtype=prepare.dtype, order=order)
+        write(inputs, values)
+        return _as_arrow(values, _blank(prepare.nulls, inputs), twin.in_array)
 
-    def forget(self) -> None:
-        """Let go of what it holds; its name may outlive that."""
-        self.write = None
+    return compute
 
 
-def relation_of(rows: TwinRows, twin: Twin) -> tuple[str, Vector]:
-    """Rows with what the function of their name makes of them."""
-    call = f"{rows.name}({listed(rows.inputs)}) AS a"
-    made = f"SELECT {listed([*rows.kept, call])} FROM {rows.relation}"
+def relation_of(twin: Twin) -> tuple[str, Vector]:
+    """Rows with what the twin's function makes of them."""
+    call = f"{twin.name}({listed(twin.inputs)}) AS a"
+    made = f"SELECT {listed([*twin.kept, call])} FROM {twin.relation} AS every"
     count = len(twin.program.names)
     if twin.in_array:
         items = [f"a[{place + 1}]" for place in range(count)]
         return f"(\n{made}\n)", Vector(items, array="a", there="a IS NOT NULL")
-    kept = [f"k{i}" for i in range(len(rows.kept))]
+    kept = [f"k{i}" for i in range(len(twin.kept))]
     # The fields of the struct by themselves, which are columns without being copied.
     fields = f"SELECT {', '.join([*kept, 'UNNEST(a)'])} FROM (\n{made}\n) AS made"
     return f"(\n{fields}\n)", Vector((f"f{i}" for i in range(count)), there="f0 IS NOT NULL")
 
 
-def make_function(connection: Any, name: str, twin: Twin) -> None:
+def make_function(connection: Any, twin: Twin) -> None:
     """Make a twin's function."""
     _require_pyarrow()
     function, number = _Function(twin), duckdb.type(_TYPES[twin.program.prepare.dtype])
@@ -76,25 +81,27 @@ def make_function(connection: Any, name: str, twin: Twin) -> None:
         if twin.in_array
         else duckdb.struct_type({f"f{i}": number for i in range(count)})
     )
-    _FUNCTIONS[name] = function
-    connection.create_function(name, function, None, made, type="arrow", null_handling="special")
+    _FUNCTIONS[twin.name] = function
+    connection.create_function(
+        twin.name, function, None, made, type="arrow", null_handling="special"
+    )
 
 
-def drop_function(connection: Any, name: str) -> None:
+def drop_function(connection: Any, twin: Twin) -> None:
     """Drop a twin's function."""
     # In a transaction that failed every statement is refused, and what it made goes with it.
     with contextlib.suppress(duckdb.Error):
-        connection.remove_function(name)
-    if name in _FUNCTIONS:
-        _FUNCTIONS[name].forget()
+        connection.remove_function(twin.name)
+    if twin.name in _FUNCTIONS:
+        _FUNCTIONS[twin.name].compute = None
 
 
 def _blank(nulls: str, inputs: Array) -> Array | None:
     """Whether each row has no features; None if all have."""
     if nulls != "propagate":
         return None
-    blank: Array = np.logical_not(np.isfinite(inputs)).any(axis=0)
-    return blank if blank.any() else None
+    whole: Array = np.logical_and.reduce(np.isfinite(inputs))
+    return None if whole.all() else ~whole
 
 
 def _as_arrow(values: Array, blank: Array | None, in_array: bool) -> Any:

@@ -22,7 +22,7 @@ from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.names import TableName, quote, quote_table, text
 from sqlkrp.sql.side_tables import Table
 from sqlkrp.sql.statement import Statement
-from sqlkrp.sql.twin import Twin, TwinRows
+from sqlkrp.sql.twin import Twin
 from sqlkrp.sql.vectors import Vector
 
 __all__ = [
@@ -197,11 +197,11 @@ class Session(ABC):
         """A query as a lazy relation, where the engine has such."""
         raise NotImplementedError
 
-    def by_twin(self, rows: TwinRows, twin: Twin) -> tuple[str, Vector]:
-        """What NumPy computes of rows, where the engine can: a relation, and the values in it.
+    def by_twin(self, twin: Twin) -> tuple[str, Vector]:
+        """What NumPy computes, where the engine can, as a relation, and the values in it.
 
-        It has the columns to hand on as ``k0``, ``k1``, ... beside them. It may call a function of
-        the rows' name, which is there while the engine is ``holding`` a statement with this twin.
+        It has the columns to hand on as ``k0``, ``k1``, ... beside them. What it reads may be there
+        only while the engine is ``holding`` a statement of this twin.
         """
         raise NotImplementedError
 
@@ -239,12 +239,12 @@ class Session(ABC):
         """Drop a temporary table if it is there; never raises, so it can clean up."""
         raise NotImplementedError
 
-    def load_twin(self, name: str, twin: Twin) -> None:
-        """Make a function of a twin, where statements here call such."""
+    def load_twin(self, twin: Twin) -> None:
+        """Make what statements read of a twin."""
         raise NotImplementedError
 
-    def drop_twin(self, name: str) -> None:
-        """Drop a twin's function if it is there; never raises, so it can clean up."""
+    def drop_twin(self, twin: Twin) -> None:
+        """Drop that if it is there; never raises, so it can clean up."""
         raise NotImplementedError
 
     @contextlib.contextmanager
@@ -254,9 +254,9 @@ class Session(ABC):
             for name, columns in statement.side_tables.items():
                 drops.callback(self.drop_temporary, name)
                 self.load(name, columns)
-            for name, twin in statement.twins.items():
-                drops.callback(self.drop_twin, name)
-                self.load_twin(name, twin)
+            for twin in statement.twins:
+                drops.callback(self.drop_twin, twin)
+                self.load_twin(twin)
             yield
 
     @abstractmethod

@@ -9,7 +9,7 @@ from sqlkrp.engines.session import Session
 from sqlkrp.errors import ParameterError
 from sqlkrp.sql.names import quote
 from sqlkrp.sql.statement import Query, Statement, write_reading
-from sqlkrp.sql.twin import Twin, TwinRows
+from sqlkrp.sql.twin import Twin
 
 __all__ = ["written_by_twin"]
 
@@ -24,13 +24,15 @@ def written_by_twin(session: Session, query: Query) -> Statement:
             "value) input"
         )
     query = query.decided(dialect)
-    twin = Twin(query.asked, in_array=query.options.output == "array")
-    rows = TwinRows(
+    program, names = query.asked, query.options.keep
+    twin = Twin(
         name=f"sqlkrp_twin_{query.token}",
+        program=program,
+        in_array=query.options.output == "array",
         relation=query.relation,
-        kept=tuple(f"{quote(name, dialect)} AS k{i}" for i, name in enumerate(query.options.keep)),
-        inputs=tuple(numbers(query, query.asked.prepare.dtype, dialect)),
+        kept=tuple(f"{quote(name, dialect)} AS k{i}" for i, name in enumerate(names)),
+        inputs=tuple(numbers(query, program.prepare.dtype, dialect)),
     )
-    relation, values = session.by_twin(rows, twin)
+    relation, values = session.by_twin(twin)
     statement = write_reading(replace(query, relation=relation), values, dialect)
-    return replace(statement, twins={rows.name: twin})
+    return replace(statement, twins=(twin,))

@@ -99,8 +99,8 @@ class Statement(Shown):
     checks: list[Check]
     """Its sizes, against what the engine takes."""
     side_tables: Mapping[str, Table] = field(default_factory=dict)
-    twins: Mapping[str, Twin] = field(default_factory=dict)
-    """What NumPy computes in it, by the names that it has there; none where SQL computes."""
+    twins: tuple[Twin, ...] = ()
+    """What NumPy computes of it; nothing where SQL computes."""
 
     def _facts(self) -> dict[str, Any]:
         return {

@@ -9,24 +9,18 @@ from sqlkrp.sql.names import label
 from sqlkrp.sql.vectors import Vector
 from sqlkrp.stages import Program
 
-__all__ = ["Twin", "TwinRows", "in_words"]
+__all__ = ["Twin", "in_words"]
 
 
 @dataclass(frozen=True)
 class Twin:
-    """A program as a function of a row's inputs, which are numbers of its own type."""
-
-    program: Program
-    in_array: bool
-    """Whether its values come out as one array, and not each by itself."""
-
-
-@dataclass(frozen=True)
-class TwinRows:
-    """The rows that a twin computes from, as SQL."""
+    """A program that NumPy computes of rows where they are, which are SQL."""
 
     name: str
-    """What is made for them is called so; no other rows have it."""
+    """What is made for it there is called so; no other twin is."""
+    program: Program
+    in_array: bool
+    """Whether its values are wanted as one array, and not each by itself."""
     relation: str
     kept: tuple[str, ...]
     """The columns to hand on, as ``k0``, ``k1``, ..."""
