@@ -58,9 +58,9 @@ def draw(
     return krp.fit(sqlkrp.connect(connection).source("source"), exclude=["label"])
 
 
-def by_sqlkrp(krp: sqlkrp.KRP) -> Callable[[duckdb.DuckDBPyConnection], None]:
+def by_sqlkrp(krp: sqlkrp.KRP, how: str = "sql") -> Callable[[duckdb.DuckDBPyConnection], None]:
     """What a user of sqlkrp runs."""
-    return lambda connection: peers.in_database(connection, krp)
+    return lambda connection: peers.in_database(connection, krp, how)
 
 
 def by_hand(krp: sqlkrp.KRP) -> Callable[[duckdb.DuckDBPyConnection], None]:
@@ -86,6 +86,7 @@ def ways_section(
     for name, parameters in MAPS.items():
         krp = draw(connection, **parameters)
         ways.append(Way(f"sqlkrp: {name}", by_sqlkrp(krp)))
+        ways.append(Way(f"sqlkrp, how='arrow': {name}", by_sqlkrp(krp, "arrow")))
         ways.append(Way(f"(b) by hand: {name}", by_hand(krp)))
     linear = draw(connection, 1, **_IID, s=28, n_terms=1, n_hyperplanes=1000)
     ways.append(Way("sqlkrp: g=1, s=28", by_sqlkrp(linear)))

@@ -19,9 +19,11 @@ from sqlkrp.stages import Linear, SumOfProducts
 _ROWS_AT_ONCE = 8192
 
 
-def in_database(connection: duckdb.DuckDBPyConnection, krp: sqlkrp.FeatureMap) -> None:
+def in_database(
+    connection: duckdb.DuckDBPyConnection, krp: sqlkrp.FeatureMap, how: str = "sql"
+) -> None:
     """What a user of sqlkrp runs, with the checks before it."""
-    sqlkrp.connect(connection).create(krp, "source", "features", keep=["label"])
+    sqlkrp.connect(connection).create(krp, "source", "features", keep=["label"], how=how)
 
 
 def copy_table(connection: duckdb.DuckDBPyConnection) -> None:

@@ -216,6 +216,7 @@ def _score(one: Parser) -> None:
     )
     add_keep(one)
     add_answers(one)
+    add_how(one)
     add_sql(one)
     add_engine(one)
 

@@ -13,7 +13,7 @@ from sqlkrp.maps.advice import counted
 from sqlkrp.maps.fitted import Fitted
 from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.forms import FORMS
-from sqlkrp.sql.planning import Plan, Way
+from sqlkrp.sql.planning import ROWS, Plan, Way, by_numpy
 from sqlkrp.sql.statement import Preflight
 from sqlkrp.stages import Butterflies, Linear, Program, is_projection
 from sqlkrp.verification import Stored, Verification
@@ -214,6 +214,7 @@ def _preflight_lines(found: Preflight, spelt: Callable[[str], str]) -> list[str]
     pairs = [] if plan is None else [("  sums", _plan_text(plan, stage)) for stage in plan.ways]
     if plan is not None and plan.pairs:
         pairs.append(("  products", f"{plan.products:,} a row, pairs of factors once"))
+    pairs += _numpy_pairs(found)
     for check in (*found.checks, *found.table_checks):
         limit = "" if check.limit is None else f" of at most {check.limit:,}"
         pairs.append((f"  {check.what}", f"{check.found:,}{limit}"))
@@ -223,6 +224,20 @@ def _preflight_lines(found: Preflight, spelt: Callable[[str], str]) -> list[str]
         *(f"too large: {spelt(problem)}" for problem in found.problems),
         *(f"too large for a table: {spelt(problem)}" for problem in found.table_problems),
     ]
+
+
+def _numpy_pairs(found: Preflight) -> list[tuple[str, str]]:
+    """A line where NumPy is likely the quicker way, for engines that it computes for."""
+    plan = found.plan if FORMS[found.form].plans else None
+    seconds = None if plan is None else by_numpy(plan, found.dialect)
+    if seconds is None:
+        return []
+    sql, moving = (f"{one:,.1f} s" for one in seconds)
+    told = (
+        f"how='arrow' may be quicker: by estimate, {ROWS:,} rows take {sql} to plan and compute in "
+        f"SQL, and {moving} to move to NumPy and back"
+    )
+    return [("  NumPy", told)]
 
 
 def work_text(form: str, plan: Plan | None, fitted: Fitted) -> str:

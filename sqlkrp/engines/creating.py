@@ -41,7 +41,7 @@ def made(
 ) -> int | None:
     """Make what was written, or append it to what is there; how many rows came."""
     target = replace(target, columns=columns)
-    with session.holding(statement.side_tables):
+    with session.holding(statement):
         if target.storage.append and target.found is not None:
             require_same(session, target, statement, told)
             return session.append(target, statement.text)

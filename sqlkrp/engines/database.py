@@ -8,6 +8,7 @@ exporting writes one file.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,7 @@ class Database(Shown):
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._kept: list[str] = []
+        self._kept = ExitStack()
 
     def _facts(self) -> dict[str, Any]:
         # Not where it is: a URL may hold a password.
@@ -166,11 +167,11 @@ class Database(Shown):
             require_kept(storage.partition_by, query.options.keep)
             statement = written(self._session, query)
             check_values(self._session, query.program, data)
-            with self._session.holding(statement.side_tables):
+            with self._session.holding(statement):
                 count = write_to(statement.text, columns_of(statement, query, data))
         return Run(statement, count, fitted.digest_)
 
-    @with_options("form", "plan", "keep", "long", "rows")
+    @with_options("form", "plan", "keep", "long", "rows", "how")
     def score(
         self,
         model: Any,
@@ -202,7 +203,8 @@ class Database(Shown):
         from sqlkrp.models import scoring
 
         fitted, source = scoring(model, table, features, outputs, threshold, as_, prefix, holds)
-        chosen = {name: getattr(options, name) for name in ("form", "plan", "keep", "long", "rows")}
+        names = ("form", "plan", "keep", "long", "rows", "how")
+        chosen = {name: getattr(options, name) for name in names}
         if (into is None) == (path is None):
             raise ParameterError("scores go into a table or to a file: give into=NAME or path=FILE")
         if into is not None:
@@ -271,9 +273,7 @@ class Database(Shown):
         self._require("relations", "create a view (view=True), or take the SQL (to_sql)")
         query, _ = query_of(self._session, fitted, table, options, run_now=False)
         statement = written(self._session, query)
-        for name, columns in statement.side_tables.items():
-            self._kept.append(name)
-            self._session.load(name, columns)
+        self._kept.enter_context(self._session.holding(statement))
         return self._session.lazily(statement.text)
 
     @with_options("form", "plan", "long", "rows")
@@ -319,9 +319,7 @@ class Database(Shown):
 
     def close(self) -> None:
         """Drop what the library still holds in the connection; close it if it opened it."""
-        for name in self._kept:
-            self._session.drop_temporary(name)
-        self._kept.clear()
+        self._kept.close()
         self._session.close()
 
     def __enter__(self) -> Database:

@@ -19,6 +19,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from sqlkrp.engines.duckdb_twin import drop_function, make_function, relation_of
 from sqlkrp.engines.inputs import Input
 from sqlkrp.engines.session import (
     STATEMENT,
@@ -38,6 +39,8 @@ from sqlkrp.maps.source import BOOLEAN, FLOAT32, NUMBER, NUMERIC, Statistics
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.sql.names import TableName, listed, quote, quote_table, table_name, text
 from sqlkrp.sql.side_tables import Table, create_side_table
+from sqlkrp.sql.twin import Twin
+from sqlkrp.sql.vectors import Vector
 
 __all__ = ["DuckDB", "RelationSource", "write_parquet"]
 
@@ -98,7 +101,12 @@ class DuckDB(Session):
 
     dialect = dialect("duckdb")
     can = Capabilities(
-        transactions=True, temporary_tables=True, views=True, comments=True, relations=True
+        transactions=True,
+        temporary_tables=True,
+        views=True,
+        comments=True,
+        relations=True,
+        twin=True,
     )
 
     def __init__(self, connection: Any, on_close: Callable[[], None] | None = None) -> None:
@@ -360,6 +368,18 @@ class DuckDB(Session):
         with _explained("looking for a transaction"):
             ids = {self.connection.execute("SELECT txid_current()").fetchall()[0] for _ in range(2)}
         return len(ids) == 1
+
+    # --- NumPy inside statements --------------------------------------------------------------
+
+    def by_twin(self, twin: Twin) -> tuple[str, Vector]:
+        return relation_of(twin)
+
+    def load_twin(self, twin: Twin) -> None:
+        with _explained("a function of NumPy's"):
+            make_function(self.connection, twin)
+
+    def drop_twin(self, twin: Twin) -> None:
+        drop_function(self.connection, twin)
 
     # --- creating -----------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
+from sqlkrp.engines.postgres_twin import fill, relation_of, table_of
 from sqlkrp.engines.session import Capabilities, Found, Session, Storage, Target, Write, csv_file
 from sqlkrp.errors import ColumnError, EngineError, ParameterError
 from sqlkrp.files import own_number
@@ -24,6 +25,8 @@ from sqlkrp.maps.source import BOOLEAN, FLOAT32, NUMBER
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.sql.names import TableName, quote, quote_table, table_name
 from sqlkrp.sql.side_tables import Table, create_side_table
+from sqlkrp.sql.twin import Twin
+from sqlkrp.sql.vectors import Vector
 
 __all__ = ["Postgres"]
 
@@ -57,7 +60,9 @@ class Postgres(Session):
     """A psycopg connection that computes features."""
 
     dialect = dialect("postgres")
-    can = Capabilities(transactions=True, temporary_tables=True, views=True, comments=True)
+    can = Capabilities(
+        transactions=True, temporary_tables=True, views=True, comments=True, twin=True
+    )
 
     def __init__(self, connection: Any, *, read_only: bool = False, owned: bool = False) -> None:
         self.connection = connection
@@ -243,6 +248,17 @@ class Postgres(Session):
         # refusal of this one (nothing may be written here) must not fail the user's transaction.
         with contextlib.suppress(psycopg.Error), self.connection.transaction():
             self._send(f"DROP TABLE IF EXISTS pg_temp.{quote(name, self.dialect)}")
+
+    def by_twin(self, twin: Twin) -> tuple[str, Vector]:
+        return relation_of(twin)
+
+    def load_twin(self, twin: Twin) -> None:
+        with self._told("the features that NumPy computes"), self._at_rest():
+            self._send(table_of(twin, _STORAGE))
+            fill(self._cursor(), twin)
+
+    def drop_twin(self, twin: Twin) -> None:
+        self.drop_temporary(twin.name)
 
     def create(self, into: Target, select: str, *, view: bool) -> int | None:
         if self._read_only:

@@ -16,7 +16,7 @@ from sqlkrp.sql.names import quote, soft_cast
 from sqlkrp.sql.statement import Query, Statement, draft, write
 from sqlkrp.stages import Array
 
-__all__ = ["computed_of_sample", "doubles", "inputs_of_sample", "sample_of"]
+__all__ = ["computed_of_sample", "doubles", "inputs_of_sample", "numbers", "sample_of"]
 
 _DRAWING, _COMPUTING, _READING = (
     "drawing a sample of rows", "the features of the sample", "reading the sample",
@@ -95,7 +95,7 @@ def _in_one_row(
     small = replace(query, relation=quote(name, dialect))
     statement, in_array = _written(small, beside, dialect)
     if statement.side_tables:
-        with _temporary(session, name), session.holding(statement.side_tables):
+        with _temporary(session, name), session.holding(statement):
             session.create_temporary(name, sample, _DRAWING)
             found = session.rows(statement.text, _COMPUTING)
     else:
@@ -137,7 +137,7 @@ def _beside_each_other(
     if query.long is not None:
         small = replace(small, keys=quote(keys, dialect))
     statement = write(small, dialect)
-    with _temporary(session, name, keys), session.holding(statement.side_tables):
+    with _temporary(session, name, keys), session.holding(statement):
         if query.long is None:
             _draw(session, name, query.relation, query.program.prepare.columns, count, rows)
             inputs = _dense_inputs(session, small)
@@ -243,7 +243,12 @@ def _sparse_inputs(session: Session, query: Query, long: LongInput) -> Array:
 
 def doubles(query: Query, dialect: Dialect) -> list[str]:
     """The input columns as doubles."""
+    return numbers(query, "float64", dialect)
+
+
+def numbers(query: Query, dtype: str, dialect: Dialect) -> list[str]:
+    """The input columns as numbers of a NumPy dtype."""
     return [
-        soft_cast(quote(name, dialect), "float64", dialect, boolean=name in query.booleans)
+        soft_cast(quote(name, dialect), dtype, dialect, boolean=name in query.booleans)
         for name in query.program.prepare.columns
     ]

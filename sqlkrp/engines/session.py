@@ -21,7 +21,9 @@ from sqlkrp.files import write_whole
 from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.names import TableName, quote, quote_table, text
 from sqlkrp.sql.side_tables import Table
-from sqlkrp.stages import Program
+from sqlkrp.sql.statement import Statement
+from sqlkrp.sql.twin import Twin
+from sqlkrp.sql.vectors import Vector
 
 __all__ = [
     "STATEMENT",
@@ -213,11 +215,11 @@ class Session(ABC):
         """A query as a lazy relation, where the engine has such."""
         raise NotImplementedError
 
-    def by_twin(self, select: str, program: Program) -> str:
-        """What NumPy computes of a SELECT, where the engine can, as a relation.
+    def by_twin(self, twin: Twin) -> tuple[str, Vector]:
+        """What NumPy computes, where the engine can, as a relation, and the values in it.
 
-        The last column is an array of the program's inputs; features take its place, as an array
-        column ``a`` that is NULL in rows without them. The others go through.
+        It has the columns to hand on as ``k0``, ``k1``, ... beside them. What it reads may be there
+        only while the engine is ``holding`` a statement of this twin.
         """
         raise NotImplementedError
 
@@ -255,13 +257,24 @@ class Session(ABC):
         """Drop a temporary table if it is there; never raises, so it can clean up."""
         raise NotImplementedError
 
+    def load_twin(self, twin: Twin) -> None:
+        """Make what statements read of a twin."""
+        raise NotImplementedError
+
+    def drop_twin(self, twin: Twin) -> None:
+        """Drop that if it is there; never raises, so it can clean up."""
+        raise NotImplementedError
+
     @contextlib.contextmanager
-    def holding(self, tables: Mapping[str, Table]) -> Iterator[None]:
-        """Side tables, for the length of a block."""
+    def holding(self, statement: Statement) -> Iterator[None]:
+        """What a statement needs beside it, for the length of a block."""
         with contextlib.ExitStack() as drops:
-            for name, columns in tables.items():
+            for name, columns in statement.side_tables.items():
                 drops.callback(self.drop_temporary, name)
                 self.load(name, columns)
+            for twin in statement.twins:
+                drops.callback(self.drop_twin, twin)
+                self.load_twin(twin)
             yield
 
     @abstractmethod

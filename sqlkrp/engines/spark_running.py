@@ -24,7 +24,8 @@ from sqlkrp.engines.session import Session
 from sqlkrp.errors import EngineError
 from sqlkrp.sql.dialects import DIALECTS
 from sqlkrp.sql.names import TableName, quote, quote_table
-from sqlkrp.stages import Program
+from sqlkrp.sql.twin import Twin
+from sqlkrp.sql.vectors import Vector
 
 __all__ = ["Running", "in_short", "of_python", "without_pandas"]
 
@@ -56,14 +57,25 @@ class Running(Session):
     def lazily(self, sql: str) -> Any:
         return self._sql(sql)
 
-    def by_twin(self, select: str, program: Program) -> str:
-        frame = self._sql(select)
+    def by_twin(self, twin: Twin) -> tuple[str, Vector]:
+        """With an array column ``a``, which is NULL in rows without features."""
+        assert self.dialect.array is not None
+        inputs = self.dialect.array.format(items=", ".join(twin.inputs))
+        columns = ", ".join([*twin.kept, f"{inputs} AS x"])
+        frame, program = self._sql(f"SELECT {columns} FROM {twin.relation}"), twin.program
         *kept, _ = frame.schema.fields
         number = DoubleType() if program.prepare.dtype == "float64" else FloatType()
         schema = StructType([*kept, StructField("a", ArrayType(number))])
         with without_pandas():
             made = frame.mapInArrow(partial(batches_of_features, program), schema)
-        return self._relation(made)
+        items = [self.dialect.item("a", place) for place in range(len(program.names))]
+        return self._relation(made), Vector(items, array="a", there="a IS NOT NULL")
+
+    def load_twin(self, twin: Twin) -> None:
+        """Nothing: the executors have it with the rows."""
+
+    def drop_twin(self, twin: Twin) -> None:
+        """Nothing: it goes with the rows."""
 
     def with_vectors(self, sql: str, column: str) -> str:
         frame, named = self._sql(sql), quote(column, self.dialect)

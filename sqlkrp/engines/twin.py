@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlkrp.engines.samples import doubles
+from sqlkrp.engines.samples import numbers
 from sqlkrp.engines.session import Session
 from sqlkrp.errors import ParameterError
 from sqlkrp.sql.names import quote
 from sqlkrp.sql.statement import Query, Statement, write_reading
+from sqlkrp.sql.twin import Twin
 
 __all__ = ["written_by_twin"]
 
@@ -22,8 +23,16 @@ def written_by_twin(session: Session, query: Query) -> Statement:
             "how='arrow' reads rows with one column a feature: leave it out for (row, feature, "
             "value) input"
         )
-    assert dialect.array is not None
-    kept = [f"{quote(name, dialect)} AS k{i}" for i, name in enumerate(query.options.keep)]
-    inputs = dialect.array.format(items=", ".join(doubles(query, dialect)))
-    select = f"SELECT {', '.join([*kept, f'{inputs} AS x'])} FROM {query.relation}"
-    return write_reading(replace(query, relation=session.by_twin(select, query.asked)), dialect)
+    query = query.decided(dialect)
+    program, names = query.asked, query.options.keep
+    twin = Twin(
+        name=f"sqlkrp_twin_{query.token}",
+        program=program,
+        in_array=query.options.output == "array",
+        relation=query.relation,
+        kept=tuple(f"{quote(name, dialect)} AS k{i}" for i, name in enumerate(names)),
+        inputs=tuple(numbers(query, program.prepare.dtype, dialect)),
+    )
+    relation, values = session.by_twin(twin)
+    statement = write_reading(replace(query, relation=relation), values, dialect)
+    return replace(statement, twins=(twin,))

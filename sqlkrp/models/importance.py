@@ -133,7 +133,7 @@ def _mean_changes(session: Session, query: Query, names: _Names) -> list[float]:
     moments = ", ".join(f"AVG({value}), AVG({value} * {value})" for value in values)
     scores, exchanged = quote(names.scores, dialect), quote(names.exchanged, dialect)
     try:
-        with session.holding(statement.side_tables):
+        with session.holding(statement):
             session.create_temporary(names.scores, statement.text, _WHAT)
         (found,) = session.rows(f"SELECT {moments} FROM {scores} WHERE {exchanged} = 0", _WHAT)
         tests = [f"a.{quote(names.row, dialect)} = b.{quote(names.row, dialect)}",

@@ -241,8 +241,6 @@ class Model(Predicting):
             raise ParameterError(
                 f"output={options.output!r} is for features: what a model says are columns"
             )
-        if options.how != "sql":
-            raise ParameterError(f"how={options.how!r} is for features: leave it out")
         return super().query(relation, replace(options, output="columns"))
 
     def explain(self, top: int | None = 20) -> Any:

@@ -78,6 +78,7 @@ _DUCKDB = Dialect(
     computes_once=True,
     planner="keeps them: its plans, in the tests",
     limits=Limits(depth=900, nested_selects=200, operations=250_000),
+    moved=5e-9,
     side_table_types=frozen(
         int8="TINYINT", int32="INTEGER", float32="FLOAT", float64="DOUBLE", object="VARCHAR"
     ),
@@ -119,6 +120,7 @@ _POSTGRES = Dialect(
         operations=400_000,
     ),
     costs=Costs(engine="postgres", node=2e-6, addition=1e-8, column=5e-9, item=4e-8),
+    moved=1e-7,
     side_table_types=frozen(
         int8="SMALLINT",
         int32="INTEGER",

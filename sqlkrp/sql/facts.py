@@ -259,6 +259,9 @@ class Dialect:
     limits: Limits = field(default_factory=Limits)
     costs: Costs = DUCKDB_COSTS
     """What operations cost there. Where nobody measured that, DuckDB's costs are taken."""
+    moved: float = math.inf
+    """Seconds, about, to hand one number of one row to NumPy or back; infinite where NumPy does not
+    compute for the engine, or nobody measured that."""
 
     # --- side tables --------------------------------------------------------------------------
     side_table_types: Mapping[str, str] = _default(

@@ -38,7 +38,7 @@ from sqlkrp.stages import (
     plain_stages,
 )
 
-__all__ = ["PLANS", "Plan", "Way", "plan_program"]
+__all__ = ["PLANS", "ROWS", "Plan", "Way", "by_numpy", "plan_program"]
 
 PLANS = ("auto", "plain", "shared", "butterflies")
 
@@ -48,8 +48,10 @@ _GROUP_SIZES = (2, 3, 4, 5, 6, 7, 8)
 _LARGEST_TABLE = 2_000_000
 # Entries of hyperplanes that no statement can hold as plain sums.
 _LONGEST_SUMS = 10_000_000
-# What a statement is planned for; how many rows there are is not counted before.
-_ROWS = 100_000
+#: What a statement is planned for; how many rows there are is not counted before.
+ROWS = 100_000
+# Another way to compute is worth telling of if it is so many times as quick, and saves so much.
+_TIMES_MOVED, _SECONDS_SAVED = 2, 1.0
 # Putting the inputs of a row into an array takes as long as about so many sums of them; and fewer
 # numbers are no text that anybody waits for, so they stay where people can read them.
 _SUMS_AN_ARRAY, _NUMBERS_AN_ARRAY = 4, 2_000
@@ -255,11 +257,22 @@ def _seconds(circuit: Circuit, dialect: Dialect, room: int | None) -> float:
     if room is not None and circuit.widest > room:
         packed = (circuit.widest - room) / circuit.widest
         item = math.inf if dialect.array is None else dialect.costs.item
-        seconds += _ROWS * packed * (len(circuit.terms) + circuit.columns) * item
+        seconds += ROWS * packed * (len(circuit.terms) + circuit.columns) * item
     return seconds
 
 
 def _seconds_of(additions: int, columns: int, dialect: Dialect) -> float:
     costs = dialect.costs
     a_row = additions * costs.addition + columns * costs.column
-    return (2 * additions + columns) * costs.node + _ROWS * a_row
+    return (2 * additions + columns) * costs.node + ROWS * a_row
+
+
+def by_numpy(plan: Plan, dialect: Dialect) -> tuple[float, float] | None:
+    """About how long the SQL takes, and moving ROWS rows to NumPy and back, if that is far less.
+
+    What NumPy computes is left out, as its own operations cost little beside a number's way.
+    """
+    sql = _seconds_of(plan.written, 0, dialect)
+    values = len(plan.program.prepare.columns) + len(plan.program.names)
+    moving = ROWS * values * dialect.moved
+    return (sql, moving) if sql > max(_TIMES_MOVED * moving, moving + _SECONDS_SAVED) else None

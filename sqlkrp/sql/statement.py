@@ -20,6 +20,7 @@ from sqlkrp.sql.planning import Plan, plan_program
 from sqlkrp.sql.preflight import Check, require_fits, statement_checks, table_checks
 from sqlkrp.sql.side_tables import Table
 from sqlkrp.sql.tables import side_tables
+from sqlkrp.sql.twin import Twin, in_words
 from sqlkrp.sql.vectors import OUTPUTS, VECTOR, Vector, require_has
 from sqlkrp.stages import Elementwise, Program
 
@@ -103,6 +104,8 @@ class Statement(Shown):
     number_type: str = ""
     """The SQL type of features that are columns of numbers, hardly any of which is there twice;
     empty where they are something else."""
+    twins: tuple[Twin, ...] = ()
+    """What NumPy computes of it; nothing where SQL computes."""
 
     def _facts(self) -> dict[str, Any]:
         return {
@@ -235,18 +238,16 @@ def features_table(statement: Statement, query: Query, dialect: Dialect) -> list
     return table_checks(statement.n_kept, n_features, number_bytes, output, dialect)
 
 
-def write_reading(query: Query, dialect: Dialect) -> Statement:
-    """The statement that reads features which were computed without SQL.
+def write_reading(query: Query, values: Vector, dialect: Dialect) -> Statement:
+    """The statement that reads values which were computed without SQL.
 
-    The query's relation has them in an array column ``a``, which is NULL in rows without features,
-    and columns ``k0``, ``k1``, ... to hand on.
+    The query's relation has them, and columns ``k0``, ``k1``, ... to hand on.
     """
     query = query.decided(dialect)
     _require_output(query, dialect)
     job = replace(_job(query, FORMS["wide"], None, dialect), guard=False)
-    items = [dialect.item("a", place) for place in range(len(job.program.names))]
     levels = Levels(job)
-    select = levels.select(Vector(items, array="a", there="a IS NOT NULL"))
+    select = levels.select(in_words(job.program, values, dialect))
     written = Written(select, levels.widest, {})
     return _finished(query, written, query.options.how, "asked for", None, job, dialect)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -82,26 +82,33 @@ class Program(Shown):
     def apply(self, X: Array) -> Array:
         """The NumPy twin of the whole program: rows of columns to rows of outputs."""
         out = np.empty((len(X), len(self.names)), dtype=self.prepare.dtype)
-        self._write(X.T, out.T)
+        self.writer()(X.T, out.T)
         return out
 
     def apply_to_columns(self, X: Array) -> Array:
         """The same of an array (column, row), as one (output, row)."""
         out = np.empty((len(self.names), X.shape[1]), dtype=self.prepare.dtype)
-        self._write(X, out)
+        self.writer()(X, out)
         return out
 
-    def _write(self, X: Array, out: Array) -> None:
-        """Outputs into an array (output, row), from an array (column, row)."""
+    def writer(self) -> Callable[[Array, Array], None]:
+        """What writes outputs into an array (output, row), from an array (column, row).
+
+        What it needs of the stages' tables is made once, for however many arrays.
+        """
         steps = [
-            Step(values_of(stage, out.dtype), stage.n_outputs, is_matrix(stage))
+            Step(values_of(stage, np.dtype(self.prepare.dtype)), stage.n_outputs, is_matrix(stage))
             for stage in self.stages
         ]
         widest = max(stage.n_outputs for _, stage in plain_stages(self.stages))
-        try:
-            run(steps, X, out, widest)
-        except MissingValueError:  # which tells of some rows only
-            raise missing_error(self.prepare, X) from None
+
+        def write(X: Array, out: Array) -> None:
+            try:
+                run(steps, X, out, widest)
+            except MissingValueError:  # which tells of some rows only
+                raise missing_error(self.prepare, X) from None
+
+        return write
 
     def rounding(self, X: Array, eps: float) -> Array:
         """How far two ways of computing each output may be apart, by rounding alone."""
