@@ -25,6 +25,7 @@ from sqlkrp.sql.statement import write
 
 _IID = {"pool": "achlioptas"}
 MAPS: dict[str, dict[str, Any]] = {
+    "hadamard, t=5": {"pool": "hadamard", "n_terms": 5},  # what the default is for degree 2
     "hadamard, t=10": {"pool": "hadamard", "n_terms": 10},
     "achlioptas s=3, p=488, t=1": {**_IID, "s": 3, "n_hyperplanes": 488, "n_terms": 1},
     "achlioptas s=1, p=488, t=1": {**_IID, "s": 1, "n_hyperplanes": 488, "n_terms": 1},

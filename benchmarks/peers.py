@@ -6,7 +6,10 @@ first, as sqlkrp does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import duckdb
@@ -40,11 +43,23 @@ def scikit_learn(connection: duckdb.DuckDBPyConnection, transformer: Any) -> Non
 
 
 def write_back(connection: duckdb.DuckDBPyConnection, label: Any, features: np.ndarray) -> None:
-    """An array as a table, by the quickest way that DuckDB has: Arrow."""
+    """An array as a table, by the quickest way that DuckDB has: Arrow, columns uncompressed."""
     columns = [pa.array(label), *(pa.array(np.ascontiguousarray(one)) for one in features.T)]
     names = ["label", *(f"f{i}" for i in range(features.shape[1]))]
-    connection.register("arrived", pa.table(columns, names=names))
-    connection.execute("CREATE TABLE features AS SELECT * FROM arrived")
+    arrived = pa.table(columns, names=names)
+    _insert(connection, arrived, names)
+
+
+def _insert(connection: duckdb.DuckDBPyConnection, arrived: Any, names: Sequence[str]) -> None:
+    """A table of a label and of features, which DuckDB does not try to compress."""
+    connection.register("arrived", arrived)
+    kind = dict(connection.execute("SELECT column_name, column_type FROM (DESCRIBE arrived)"
+                                   " LIMIT 1").fetchall())["label"]  # fmt: skip
+    columns = ", ".join(f"\"{name}\" FLOAT USING COMPRESSION 'uncompressed'" for name in names[1:])
+    connection.execute("BEGIN")
+    connection.execute(f"CREATE TABLE features (label {kind}, {columns})")
+    connection.execute("INSERT INTO features SELECT * FROM arrived")
+    connection.execute("COMMIT")
     connection.unregister("arrived")
 
 
@@ -53,7 +68,7 @@ def streamed(
     krp: sqlkrp.FeatureMap,
     compute: Callable[[np.ndarray], np.ndarray],
 ) -> None:
-    """By hand, as well as we could: Arrow batches, single precision BLAS, one CREATE TABLE.
+    """By hand, as well as we could: Arrow batches, single precision BLAS, batches on all cores.
 
     ``compute`` is ``by_hand(krp)``, made before the clock runs.
     """
@@ -64,16 +79,28 @@ def streamed(
     types += [pa.field(name, pa.float32()) for name in krp.program.names]
     schema = pa.schema(types)
 
-    def made() -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            inputs = np.stack([one.to_numpy(zero_copy_only=False) for one in batch.columns[1:]])
-            found = compute(inputs.astype("float32"))
-            arrays = [batch.column(0), *(pa.array(row) for row in found)]
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+    def computed(batch: pa.RecordBatch) -> pa.RecordBatch:
+        inputs = np.stack([one.to_numpy(zero_copy_only=False) for one in batch.columns[1:]])
+        found = compute(inputs.astype("float32"))
+        arrays = [batch.column(0), *(pa.array(row) for row in found)]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
-    connection.register("arrived", pa.RecordBatchReader.from_batches(schema, made()))
-    connection.execute("CREATE TABLE features AS SELECT * FROM arrived")
-    connection.unregister("arrived")
+    with ThreadPoolExecutor() as pool:
+        made = _ahead(pool, computed, batches)
+        reader = pa.RecordBatchReader.from_batches(schema, made)
+        _insert(connection, reader, schema.names)
+
+
+def _ahead(
+    pool: ThreadPoolExecutor, call: Callable[[Any], Any], items: Iterable[Any]
+) -> Iterator[Any]:
+    """A function of each item, in order, while some of those behind it are at work."""
+    waiting: deque[Any] = deque()
+    for item in items:
+        waiting.append(pool.submit(call, item))
+        if len(waiting) > 2 * (os.cpu_count() or 1):
+            yield waiting.popleft().result()
+    yield from (one.result() for one in waiting)
 
 
 def by_hand(krp: sqlkrp.FeatureMap) -> Callable[[np.ndarray], np.ndarray]:

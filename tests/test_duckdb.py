@@ -436,17 +436,20 @@ def test_a_declared_table_that_fails_is_not_there(file):
     assert file.execute("SELECT COUNT(*) FROM f").fetchone() == (3000,)
 
 
-def test_numbers_of_single_precision_are_cast_once_at_most(file):
+def test_numbers_that_single_precision_holds_are_cast_once(file):
     krp = SINGLE.fit(["a", "b", "c"])
     with sqlkrp.connect(file) as db:
         run = db.create(krp, "t", "f")
         assert "DOUBLE" not in run.statement.text
         # There is no cast from BIGNUM to FLOAT; and who reads a view may find another type.
         file.execute("CREATE TABLE big AS SELECT a, b::BIGINT::BIGNUM AS b, c FROM t")
+        file.execute("CREATE TABLE little AS SELECT a, b::UTINYINT AS b, c FROM t")
+        assert "DOUBLE" not in db.create(krp, "little", "i").statement.text
         assert db.create(krp, "big", "g").statement.text.count("AS DOUBLE") == 1
         assert db.create(krp, "t", "h", view=True).statement.text.count("AS DOUBLE") == 3
     assert file.execute("FROM f").fetchall() == file.execute("FROM g").fetchall()
     assert file.execute("FROM f").fetchall() == file.execute("FROM h").fetchall()
+    assert file.execute("FROM f").fetchall() == file.execute("FROM i").fetchall()
 
 
 def test_parquet_has_groups_of_rows_that_fit_into_memory(file, tmp_path):

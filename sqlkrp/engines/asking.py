@@ -46,7 +46,7 @@ def query_of(
         fitted.query(data.relation, options),
         keys=None if data.long is None else data.long.keys,
         booleans=data.booleans,
-        singles=data.singles if run_now else (),
+        singles=data.singles(session.dialect) if run_now else (),
         token=f"{next(_uses)}_",
         guard=not (run_now and session.can.transactions),
     ), data

@@ -9,7 +9,7 @@ from typing import Any
 from sqlkrp.engines.session import Session, TableOrFile
 from sqlkrp.errors import ParameterError
 from sqlkrp.maps.columns import match_columns
-from sqlkrp.maps.source import BOOLEAN, FLOAT32, NUMBER
+from sqlkrp.maps.source import BOOLEAN, NUMBER
 from sqlkrp.sql.encoding import encoded_relation
 from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.job import LongInput
@@ -40,10 +40,9 @@ class Input:
         """The columns of truth values, which are cast in a way of their own."""
         return frozenset(name for name, kind in self.kinds.items() if kind == BOOLEAN)
 
-    @property
-    def singles(self) -> frozenset[str]:
-        """The columns of single precision, which need no cast by way of another type."""
-        return frozenset(name for name, kind in self.kinds.items() if kind == FLOAT32)
+    def singles(self, dialect: Dialect) -> frozenset[str]:
+        """The columns whose numbers single precision holds: they need no cast by another type."""
+        return frozenset(name for name, kind in self.types.items() if kind in dialect.singles)
 
     def encoded(self, prepare: Prepare, dialect: Dialect) -> Input:
         """The same with what a first stage makes of columns, such as categories, as columns."""
@@ -65,10 +64,8 @@ class Input:
 
     def finite_value(self, dialect: Dialect, column: str, dtype: str) -> tuple[str, str]:
         """A column as a number of this dtype, and the test that it is not missing, as SQL."""
-        kind = self.kinds[column]
-        value = soft_cast(
-            quote(column, dialect), dtype, dialect, boolean=kind == BOOLEAN, single=kind == FLOAT32
-        )
+        truth, single = self.kinds[column] == BOOLEAN, self.types[column] in dialect.singles
+        value = soft_cast(quote(column, dialect), dtype, dialect, boolean=truth, single=single)
         return value, dialect.finite(value, dtype)
 
 

@@ -40,6 +40,7 @@ _DUCKDB = Dialect(
     soft_cast="TRY_CAST({value} AS {type})",
     # There is no cast from BIGNUM to FLOAT.
     cast_by_way_of=frozen(float32="DOUBLE"),
+    singles=frozenset(("FLOAT", "TINYINT", "UTINYINT", "SMALLINT", "USMALLINT")),
     boolean_cast="CAST({value} AS {type})",
     is_finite="ISFINITE({value})",
     raise_error="CAST(ERROR({message}) AS {type})",

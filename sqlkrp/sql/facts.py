@@ -173,6 +173,8 @@ class Dialect:
     """A cast that, where there is such, gives NULL for a value that does not fit."""
     cast_by_way_of: Mapping[str, str] = _default({})
     """The type that a number is cast to before it is cast to that of one of these NumPy dtypes."""
+    singles: frozenset[str] = frozenset()
+    """Types of columns that are cast to single precision at once, as it holds all their numbers."""
     boolean_cast: str = "CAST(CASE WHEN {value} THEN 1 WHEN NOT {value} THEN 0 END AS {type})"
     """A truth value as 0 or 1."""
     is_finite: str = "ABS({value}) <= CAST({largest} AS {double})"

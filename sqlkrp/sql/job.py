@@ -45,7 +45,7 @@ class Job:
     booleans: Collection[str]
     """The input columns that are truth values."""
     singles: Collection[str]
-    """Those that are known to be of single precision."""
+    """Those whose numbers single precision is known to hold."""
     dialect: Dialect
     side: Mapping[tuple[int, str], tuple[str, Table]]
     """The side tables of the program."""

@@ -155,7 +155,7 @@ def firm_cast(
 def _number_cast(
     how: str, value: str, dtype: str, dialect: Dialect, boolean: bool, single: bool
 ) -> str:
-    """A cast of a truth value, of a number of single precision, or of any number."""
+    """A cast of a truth value, of a number that single precision holds, or of any number."""
     if boolean:
         return dialect.boolean_cast.format(value=value, type=dialect.float_types[dtype])
     if dtype in dialect.cast_by_way_of and not single:

@@ -55,7 +55,7 @@ class Query:
     booleans: Collection[str] = ()
     """The input columns that are truth values: of the source, or where none was seen at fit."""
     singles: Collection[str] = ()
-    """Those that are of single precision, where that cannot change until it runs."""
+    """Those whose numbers single precision holds, where that cannot change until it runs."""
     token: str = ""
     """In the names of this statement's side tables, if they must be its own."""
     guard: bool = True
