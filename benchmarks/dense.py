@@ -80,7 +80,7 @@ def by_sparse_projection(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def ways_section(
-    connection: duckdb.DuckDBPyConnection, data: Path, repeats: int, rows: int
+    connection: duckdb.DuckDBPyConnection, _: Path, data: Path, repeats: int, rows: int
 ) -> list[str]:
     """1,000 features of degree 2 by every way."""
     ways = [Way(SKETCH, by_sketch)]
@@ -125,7 +125,9 @@ def add_distortions(ways: list[Way], pixels: np.ndarray) -> None:
                 way.distortion = float(np.mean(found))
 
 
-def planning_section(connection: duckdb.DuckDBPyConnection, repeats: int) -> list[str]:
+def planning_section(
+    connection: duckdb.DuckDBPyConnection, _: Path, __: Path, repeats: int, rows: int
+) -> list[str]:
     """From submitting the statement to its first row, as a share of the whole run."""
     connection.execute("CREATE TEMP TABLE no_rows AS SELECT * FROM source LIMIT 0")
     rows = []
@@ -147,10 +149,10 @@ def planning_section(connection: duckdb.DuckDBPyConnection, repeats: int) -> lis
 
 
 def files_section(
-    connection: duckdb.DuckDBPyConnection, folder: Path, repeats: int, rows: int
+    connection: duckdb.DuckDBPyConnection, folder: Path, _: Path, repeats: int, rows: int
 ) -> list[str]:
     """The features as files, against pandas with the same features in memory."""
-    krp = draw(connection, **MAPS["hadamard, t=10"])
+    krp = draw(connection, **MAPS["hadamard, t=5"])
     connection.execute("DROP TABLE IF EXISTS features")
     peers.in_database(connection, krp)
     frame = connection.execute(f"SELECT * FROM features LIMIT {rows}").df()
