@@ -75,8 +75,8 @@ class Options:
 
     how: str = _option(
         "sql",
-        "what computes: sql (the engine), or arrow (NumPy where the rows are: inside DuckDB, beside "
-        "Postgres, in Spark on executors that have sqlkrp)",
+        "what computes: sql (the engine), or arrow (NumPy where the rows are: inside DuckDB, "
+        "beside Postgres, in Spark on executors that have sqlkrp)",
         ("sql", "arrow"),
     )
 
