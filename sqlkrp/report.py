@@ -214,7 +214,7 @@ def _preflight_lines(found: Preflight, spelt: Callable[[str], str]) -> list[str]
     pairs = [] if plan is None else [("  sums", _plan_text(plan, stage)) for stage in plan.ways]
     if plan is not None and plan.pairs:
         pairs.append(("  products", f"{plan.products:,} a row, pairs of factors once"))
-    pairs += _numpy_pairs(found)
+    pairs += [(name, spelt(told)) for name, told in _numpy_pairs(found)]
     for check in (*found.checks, *found.table_checks):
         limit = "" if check.limit is None else f" of at most {check.limit:,}"
         pairs.append((f"  {check.what}", f"{check.found:,}{limit}"))

@@ -1,5 +1,6 @@
 """Features that NumPy computes where the rows are (how="arrow"), against those of the SQL."""
 
+import _thread
 import contextlib
 import sqlite3
 
@@ -13,7 +14,9 @@ from sklearn.pipeline import make_pipeline
 from support import EVERY_STAGE, dyadic, of_columns_as_they_are, paper_krp
 
 import sqlkrp
+from sqlkrp.engines import duckdb_twin
 from sqlkrp.errors import EngineError, LimitError, MissingValueError, ParameterError, SqlkrpError
+from sqlkrp.report import map_lines, preflight_of
 
 COLUMNS = [f"c{i}" for i in range(6)]
 # More rows than DuckDB hands to a function at once.
@@ -284,6 +287,59 @@ def test_inside_the_user_s_transaction_it_sees_what_that_sees(stored, krp, end):
     assert stored.name != "duckdb" or functions(stored) == 0
 
 
+def test_ctrl_c_between_batches_leaves_nothing_in_duckdb(krp, monkeypatch):
+    made, batches = duckdb_twin._as_arrow, []
+
+    def interrupted(*of_a_batch):
+        batches.append(None)
+        if len(batches) == 2:  # once, as who asks again does not want to wait
+            _thread.interrupt_main()
+        return made(*of_a_batch)
+
+    monkeypatch.setattr(duckdb_twin, "_as_arrow", interrupted)
+    with contextlib.closing(DuckDB()) as place:
+        place.store(FRAME)
+        with pytest.raises(KeyboardInterrupt):
+            place.database.create(krp, "t", "f", how="arrow")
+        assert place.objects() == ["t"]
+        assert functions(place) == 0
+        monkeypatch.undo()
+        assert place.database.create(krp, "t", "f", how="arrow").rows == 5_000
+
+
+def test_ctrl_c_between_batches_leaves_nothing_in_postgres(stored_postgres, krp, monkeypatch):
+    writes, write = [], psycopg.Copy.write
+
+    def interrupted(self, data):
+        writes.append(len(data))
+        if len(writes) == 3:
+            raise KeyboardInterrupt
+        write(self, data)
+
+    monkeypatch.setattr(psycopg.Copy, "write", interrupted)
+    monkeypatch.setattr("sqlkrp.engines.postgres_twin._NUMBERS_AT_ONCE", 11 * 700)
+    with pytest.raises(KeyboardInterrupt):
+        stored_postgres.database.create(krp, "t", "f", how="arrow")
+    assert stored_postgres.objects() == ["t"]
+    assert not stored_postgres.in_transaction()
+    monkeypatch.undo()
+    assert stored_postgres.database.create(krp, "t", "f", how="arrow").rows == 5_000
+
+
+def test_a_relation_outlives_its_database_without_harm(krp):
+    """Where closing drops the function in a transaction that is rolled back, its name is back."""
+    with contextlib.closing(DuckDB()) as place:
+        place.store(FRAME)
+        db = sqlkrp.connect(place.connection)
+        lazy = db.relation(krp, "t", how="arrow")
+        place.connection.begin()
+        db.close()
+        place.connection.rollback()
+        assert functions(place) == 1
+        with pytest.raises(place.error, match="the database that made this was closed"):
+            lazy.fetchall()
+
+
 def test_memory_is_of_batches(stored_postgres, krp, monkeypatch):
     """Rows come and go some at a time; their order stays."""
     sizes = []
@@ -349,3 +405,42 @@ def test_without_pyarrow_it_says_what_to_install(krp, monkeypatch):
         with pytest.raises(ParameterError, match=told):
             place.database.create(krp, "t", "f", how="arrow")
         assert place.objects() == ["t"]
+
+
+# --- the command line -----------------------------------------------------------------------------
+
+
+@in_both
+def test_the_command_line_has_it(run_cli, stored, tmp_path):
+    label = np.where(FRAME["c0"] > 1, "yes", "no")
+    trained = make_pipeline(sqlkrp.KRP(2, 20, random_state=0), LogisticRegression(max_iter=500))
+    sqlkrp.model(trained.fit(FRAME[COLUMNS], label)).save(tmp_path / "s.json")
+    paper_krp(2, 5, random_state=0).fit(COLUMNS).save(tmp_path / "m.json")
+    stored.connection.close()
+    at = ("--db", stored.url, "--table", "t", "--keep", "id", "--how", "arrow")
+    assert (
+        "f: 5,000 rows, 6 columns, arrow form"
+        in run_cli("run", "m.json", *at, "--into", "f").stdout
+    )
+    assert "5,000 rows" in run_cli("export", "m.json", *at, "--to", "f.csv").stdout
+    assert "5,000 rows" in run_cli("score", "s.json", *at, "--into", "s").stdout
+    with type(stored).database_of(stored.url) as again:
+        assert again.objects() == ["f", "s", "t"]
+        assert again.rows("SELECT COUNT(*) FROM s WHERE label IN ('yes', 'no')") == [(5_000,)]
+
+
+def test_inspect_tells_where_numpy_is_likely_quicker():
+    large = paper_krp(2, 1_000, n_terms=1, random_state=0).fit([f"p{i}" for i in range(784)])
+    small = paper_krp(2, 50, n_terms=1, random_state=0).fit([f"p{i}" for i in range(20)])
+    for one, dialect, told in (
+        (large, "duckdb", True),
+        (large, "postgres", True),
+        (large, "sqlite", False),  # which cannot
+        (small, "duckdb", False),
+        (small, "postgres", False),
+    ):
+        lines = [
+            line for line in map_lines(one, preflight_of(one, dialect=dialect)) if "NumPy" in line
+        ]
+        assert len(lines) == told
+        assert all("how='arrow' may be quicker: by estimate" in line for line in lines)
