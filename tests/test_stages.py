@@ -4,7 +4,7 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.preprocessing import MinMaxScaler, StandardScaler, normalize
 from support import FORMS, dyadic, paper_krp, store
@@ -211,6 +211,7 @@ def some_stages(d, seed):
     ]
 
 
+@settings(deadline=None)
 @given(st.integers(1, 7), st.integers(0, 10**6), st.data())
 def test_a_part_of_a_stage_gives_what_the_whole_gives(d, seed, data):
     X = dyadic(4, d, seed).to_numpy()
