@@ -950,7 +950,7 @@ MUTANTS = [
     ),
     # --- engines
     Mutant(
-        "sqlkrp/engines/duckdb.py",
+        "sqlkrp/engines/duckdb_running.py",
         "                self.connection.rollback()\n            raise\n",
         "                self.connection.commit()\n            raise\n",
         "a table that was made when somebody pressed Ctrl-C is there",
@@ -1284,14 +1284,14 @@ MUTANTS = [
         ("tests/test_agreement.py",),
     ),
     Mutant(
-        "sqlkrp/engines/duckdb.py",
+        "sqlkrp/engines/duckdb_writing.py",
         'columns.type != "FLOAT" or ',
         "",
         "features that would get smaller are not compressed",
         ("tests/test_duckdb.py::test_what_gets_smaller_is_compressed",),
     ),
     Mutant(
-        "sqlkrp/engines/duckdb.py",
+        "sqlkrp/engines/duckdb_writing.py",
         "types = list(columns.kept.items())",
         "types = []",
         "arrays that are kept are written to Parquet as arrays of a fixed size",

@@ -15,7 +15,7 @@ import pytest
 from support import FORMS, dyadic, paper_krp, read_table, store
 
 import sqlkrp
-from sqlkrp.engines import duckdb as engine
+from sqlkrp.engines import duckdb_running as engine
 from sqlkrp.engines.duckdb import DuckDB
 from sqlkrp.errors import (
     ColumnError,

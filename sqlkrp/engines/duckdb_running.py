@@ -1,0 +1,185 @@
+"""A DuckDB connection that runs statements, and hears an interrupt while they run."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from sqlkrp.engines.duckdb_twin import drop_function, make_function, relation_of
+from sqlkrp.engines.session import STATEMENT, Session
+from sqlkrp.errors import EngineError
+from sqlkrp.sql.dialects import dialect
+from sqlkrp.sql.names import quote
+from sqlkrp.sql.side_tables import Table, create_side_table
+from sqlkrp.sql.twin import Twin
+from sqlkrp.sql.vectors import Vector
+
+__all__ = ["Running", "explained", "in_short"]
+
+# Seconds in which an interrupt is to be heard.
+_PATIENCE = 30.0
+# Connections that hear none; what is not referred to would be closed, which waits for them.
+_ABANDONED: list[Any] = []
+
+
+class _Abandoned:
+    """In the place of a connection that does not answer any more."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise duckdb.ConnectionException(
+            "the connection did not end the statement that was interrupted: end this process"
+        )
+
+
+class Running(Session):
+    """A DuckDB connection that runs statements."""
+
+    dialect = dialect("duckdb")
+
+    def __init__(self, connection: Any, on_close: Callable[[], None] | None = None) -> None:
+        self.connection = connection
+        self._on_close = on_close
+
+    def close(self) -> None:
+        if self._on_close is not None:
+            self._on_close()
+            self._on_close = None
+
+    def rows(self, sql: str, what: str) -> list[tuple[Any, ...]]:
+        self.execute(sql, what)
+        rows: list[tuple[Any, ...]] = self.connection.fetchall()
+        return rows
+
+    def columns(self, sql: str, names: Sequence[str], what: str) -> NDArray[Any]:
+        self.execute(sql, what)
+        fetched = self.connection.fetchnumpy()
+        arrays = [
+            np.ma.filled(np.ma.asarray(fetched[name]).astype("float64"), np.nan) for name in names
+        ]
+        return np.column_stack(arrays)
+
+    def lazily(self, sql: str) -> Any:
+        with explained("the features"):
+            return self.connection.sql(sql)
+
+    def execute(self, sql: str, what: str) -> None:
+        # The driver looks at signals rarely: a Ctrl-C could go unheard for minutes. So the
+        # statement runs in a thread of its own, and this one hears the signal and interrupts it.
+        failed: list[BaseException] = []
+        done = threading.Event()
+
+        def run() -> None:
+            try:
+                self.connection.execute(sql)
+            except BaseException as bad:
+                failed.append(bad)
+            finally:
+                done.set()
+
+        threading.Thread(target=run, name=STATEMENT, daemon=True).start()
+        try:
+            # Not Thread.join: a signal that meets it makes Python take the thread for ended.
+            while not done.wait(0.1):
+                self._report_progress()
+            self._report_progress(1.0)
+        except BaseException:
+            self._interrupt(done)
+            raise
+        if failed:
+            with explained(what):
+                raise failed[0]
+
+    def _interrupt(self, done: threading.Event) -> None:
+        """End the statement that runs; let go of a connection that hears no interrupt."""
+        end = time.monotonic() + _PATIENCE
+        with contextlib.suppress(KeyboardInterrupt):  # who asks again does not want to wait
+            while time.monotonic() < end:
+                if done.wait(0.1):
+                    return
+                self.connection.interrupt()
+        # DuckDB 2.0.0 may wait for itself where Parquet is written. Nothing can be asked of that
+        # connection any more: not even to be closed.
+        _ABANDONED.append(self.connection)
+        self.connection, self._on_close = _Abandoned(), None
+
+    def _report_progress(self, share: float | None = None) -> None:
+        if self.on_progress is not None:
+            if share is None:
+                share = self.connection.query_progress() / 100
+            if share >= 0:
+                self.on_progress(share)
+
+    def load(self, name: str, columns: Table) -> None:
+        table, view = quote(name, self.dialect), f"{name}_load"
+        with explained(f"loading the side table {name}"):
+            self.connection.execute(create_side_table(name, columns, self.dialect, temporary=True))
+            if not len(next(iter(columns.values()))):
+                return
+            self.connection.register(view, columns)
+            try:
+                self.connection.execute(
+                    f"INSERT INTO {table} SELECT * FROM {quote(view, self.dialect)}"
+                )
+            finally:
+                self.connection.unregister(view)
+
+    def drop_temporary(self, name: str) -> None:
+        # In a transaction that failed every statement is refused, and its tables go with it.
+        with contextlib.suppress(duckdb.Error):
+            self.connection.execute(f"DROP TABLE IF EXISTS temp.{quote(name, self.dialect)}")
+
+    @contextlib.contextmanager
+    def transaction(self, *, keep: bool = True) -> Iterator[None]:
+        if self._in_transaction():
+            yield  # the user's own, which is the user's to end
+            return
+        self.connection.begin()
+        try:
+            yield
+        except BaseException:
+            with contextlib.suppress(duckdb.Error):
+                self.connection.rollback()
+            raise
+        with explained("committing" if keep else "ending its transaction"):
+            self.connection.commit() if keep else self.connection.rollback()
+
+    def _in_transaction(self) -> bool:
+        # Asking by a second BEGIN would end the first. Outside, each statement is numbered anew.
+        with explained("looking for a transaction"):
+            ids = {self.connection.execute("SELECT txid_current()").fetchall()[0] for _ in range(2)}
+        return len(ids) == 1
+
+    # --- NumPy inside statements --------------------------------------------------------------
+
+    def by_twin(self, twin: Twin) -> tuple[str, Vector]:
+        return relation_of(twin)
+
+    def load_twin(self, twin: Twin) -> None:
+        with explained("a function of NumPy's"):
+            make_function(self.connection, twin)
+
+    def drop_twin(self, twin: Twin) -> None:
+        drop_function(self.connection, twin)
+
+
+@contextlib.contextmanager
+def explained(what: str) -> Iterator[None]:
+    """Raise DuckDB's errors as ours, which say what was tried."""
+    try:
+        yield
+    except duckdb.Error as bad:
+        raise EngineError(f"DuckDB refused {what}: {in_short(bad)}") from bad
+
+
+def in_short(bad: BaseException) -> str:
+    """The beginning of DuckDB's message, without the excerpt of the statement."""
+    lines = [line.strip() for line in str(bad).splitlines() if line.strip()]
+    told = [line for line in lines if not line.startswith(("LINE ", "^"))][:3]
+    return " ".join(told)[:300] or type(bad).__name__

@@ -1,0 +1,218 @@
+"""How DuckDB keeps features: tables and views under their names, CSV and Parquet."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import os
+import re
+import shutil
+import sys
+import threading
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from sqlkrp.engines.duckdb_running import Running, explained
+from sqlkrp.engines.session import Columns, Found, Storage, Target, Write
+from sqlkrp.errors import ParameterError
+from sqlkrp.files import write_whole
+from sqlkrp.sql.names import TableName, listed, quote, quote_table, table_name, text
+
+__all__ = ["PARQUET", "Writing", "suffix_of"]
+
+_ARRAY = re.compile(r"([A-Z][A-Z0-9_ ]*(?:\(\d+,\d+\))?)((?:\[\d*\])*\[\d+\](?:\[\d*\])*)")
+# Of a group of rows in Parquet.
+_GROUP_BYTES = 64_000_000
+# Types without texts or names of users in them.
+_PLAIN_TYPE = re.compile(r"[A-Z][A-Z0-9_ ]*(\(\d+(, ?\d+)?\))?")
+_COPY_OPTIONS = {
+    ".csv": "FORMAT csv, HEADER",
+    ".csv.gz": "FORMAT csv, HEADER, COMPRESSION gzip",
+    ".parquet": "FORMAT parquet, COMPRESSION zstd",
+}
+#: The options of a side table's file.
+PARQUET = _COPY_OPTIONS[".parquet"]
+
+
+class Writing(Running):
+    """A DuckDB connection that makes tables, views and files."""
+
+    def target(self, table: TableName) -> Target:
+        full, there = self._named(table)
+        return Target(full, there.get(_folded(full)))
+
+    def find(self, table: TableName) -> Found | None:
+        full, there = self._named(table)
+        # An unqualified name is that of a temporary table first, as for DuckDB itself.
+        temporary = ("temp", "main", full[-1])
+        found = there.get(_folded(temporary)) if len(table_name(table)) == 1 else None
+        return found or there.get(_folded(full))
+
+    def _named(self, table: TableName) -> tuple[tuple[str, ...], dict[tuple[str, ...], Found]]:
+        """The full name of what a table of this name would be, and all that ends as it does."""
+        parts = table_name(table)
+        with explained(f"looking for {parts[-1]!r}"):
+            rows = self.connection.execute(
+                "SELECT current_catalog(), current_schema(),"
+                " (SELECT LIST(LOWER(database_name)) FROM duckdb_databases()), named.*"
+                " FROM (SELECT 1) AS here LEFT JOIN"
+                " (SELECT table_catalog, table_schema, table_name, table_type"
+                " FROM information_schema.tables WHERE LOWER(table_name) = LOWER(?)) AS named"
+                " ON TRUE",
+                [parts[-1]],
+            ).fetchall()
+        catalog, schema, databases = rows[0][:3]
+        there = {
+            _folded(row[3:6]): (tuple(row[3:6]), "view" if row[6] == "VIEW" else "table")
+            for row in rows
+            if row[6] is not None
+        }
+        if len(parts) == 1:
+            return (catalog, schema, *parts), there
+        # Two parts may be a schema or a database and a table.
+        if len(parts) == 2 and parts[0].lower() in databases:
+            return (parts[0], "main", parts[1]), there
+        return (catalog, *parts) if len(parts) == 2 else parts, there
+
+    def create(self, into: Target, select: str, *, view: bool) -> int | None:
+        kind = "VIEW" if view else "TABLE"
+        how = "CREATE OR REPLACE" if into.storage.replace else "CREATE"
+        name, what = quote_table(into.full, self.dialect), f"creating {into.name!r}"
+        if not view and (columns := self._declared(into)):
+            self.execute(f"{how} TABLE {name} (\n{columns}\n)", what)
+            self.execute(f"INSERT INTO {name}\n{select}", what)
+        else:
+            self.execute(f"{how} {kind} {name} AS\n{select}", what)
+        return None if view else self._count()
+
+    def _declared(self, into: Target) -> str:
+        """The columns of a table, of which features are not compressed; empty where that is moot.
+
+        They take as much room compressed, and DuckDB tries every way to that of each column, which
+        takes a quarter of a run.
+        """
+        columns = into.columns
+        if columns is None or columns.type != "FLOAT" or not self._is_file(into.full[0]):
+            return ""
+        if not all(map(_PLAIN_TYPE.fullmatch, columns.kept.values())):
+            return ""
+        kept = [f"{quote(name, self.dialect)} {kind}" for name, kind in columns.kept.items()]
+        how = f"{columns.type} USING COMPRESSION 'uncompressed'"
+        features = [f"{quote(name, self.dialect)} {how}" for name in columns.features]
+        return listed([*kept, *features])
+
+    def _is_file(self, database: str) -> bool:
+        """Whether a database is a file of DuckDB's own; one in memory is not compressed at all."""
+        with explained(f"looking at the database {database!r}"):
+            found = self.connection.execute(
+                "SELECT 1 FROM duckdb_databases() WHERE LOWER(database_name) = LOWER(?)"
+                " AND type = 'duckdb' AND path IS NOT NULL",
+                [database],
+            ).fetchall()
+        return bool(found)
+
+    # --- exporting ----------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def destination(self, path: str | Path, storage: Storage) -> Iterator[Write]:
+        if str(path) == "-":
+            yield lambda select, _: self._copy_to_stdout(select)
+            return
+        target = Path(path)
+        suffix = suffix_of(target, _COPY_OPTIONS)
+        options = _COPY_OPTIONS[suffix]
+
+        def write(select: str, columns: Columns | None) -> int:
+            if suffix != ".parquet":
+                return self._copy(select, part, options, str(target))
+            size = "" if columns is None else _row_groups(columns)
+            return self._copy(self._in_lists(select, columns), part, options + size, str(target))
+
+        with write_whole(target, replace=storage.replace) as part:
+            yield write
+
+    def _in_lists(self, select: str, columns: Columns | None) -> str:
+        """A SELECT with a list in place of each array of a fixed size."""
+        # Where such an array is NULL, DuckDB writes entries for its items all the same. Some read
+        # over them; pyarrow refuses the file. Lists are the same type in Parquet.
+        casts = []
+        if columns is None:  # asking takes half as long as planning
+            described = f"DESCRIBE SELECT * FROM (\n{select}\n)"
+            types = [row[:2] for row in self.rows(described, "the features")]
+        else:
+            types = list(columns.kept.items())
+        for name, kind in types:
+            if found := _ARRAY.fullmatch(kind):
+                column, depth = quote(name, self.dialect), found[2].count("[")
+                casts.append(f"CAST({column} AS {found[1]}{'[]' * depth}) AS {column}")
+        replaced = f"SELECT * REPLACE ({', '.join(casts)}) FROM (\n{select}\n)"
+        return replaced if casts else select
+
+    def _copy(self, select: str, path: Path, options: str, named: str) -> int:
+        self.execute(
+            f"COPY (\n{select}\n) TO {text(str(path), self.dialect)} ({options})",
+            f"writing {named}",
+        )
+        return self._count()
+
+    def _copy_to_stdout(self, select: str) -> int:
+        # Through a pipe, as opening /dev/stdout would truncate a file that it was redirected to.
+        read_end, write_end = os.pipe()
+        broken: list[BaseException] = []
+
+        def forward() -> None:
+            with os.fdopen(read_end, "rb") as stream:
+                try:
+                    _write_out(stream)
+                except BaseException as bad:
+                    broken.append(bad)  # closing the stream then ends the COPY as well
+
+        forwarder = threading.Thread(target=forward, name="sqlkrp-stdout")
+        forwarder.start()
+        try:
+            return self._copy(select, Path(f"/dev/fd/{write_end}"), _COPY_OPTIONS[".csv"], "-")
+        finally:
+            os.close(write_end)
+            forwarder.join()
+            if broken:
+                raise broken[0]
+
+    def _count(self) -> int:
+        """The rows that the last statement wrote."""
+        row = self.connection.fetchone()
+        return int(row[0])
+
+
+def _row_groups(columns: Columns) -> str:
+    """The option for groups of rows of some 64 MB: DuckDB works on several groups at once.
+
+    By itself it takes 122,880 rows, which are half a gigabyte of a thousand features.
+    """
+    rows = _GROUP_BYTES // (4 * len(columns.features))
+    return f", ROW_GROUP_SIZE {max(rows // 2048, 1) * 2048}" if rows < 122_880 else ""
+
+
+def _write_out(stream: BinaryIO) -> None:
+    """Copy a stream of UTF-8 text to standard output, whatever that is just now."""
+    sys.stdout.flush()
+    if hasattr(sys.stdout, "buffer"):
+        shutil.copyfileobj(stream, sys.stdout.buffer)
+    else:  # a text stream that somebody put in its place
+        shutil.copyfileobj(codecs.getreader("utf-8")(stream), sys.stdout)
+    sys.stdout.flush()
+
+
+def _folded(full: Sequence[str]) -> tuple[str, ...]:
+    """A full name to compare, as DuckDB ignores case."""
+    return tuple(part.lower() for part in full)
+
+
+def suffix_of(path: Path, known: Collection[str]) -> str:
+    """The end of a file's name, which must be one of those known."""
+    name = path.name.lower()
+    for suffix in sorted(known, key=len, reverse=True):
+        if name.endswith(suffix):
+            return suffix
+    allowed = ", ".join(known)
+    raise ParameterError(f"{str(path)!r} is no kind of file known here: use one of {allowed}")
