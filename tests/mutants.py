@@ -1010,8 +1010,8 @@ MUTANTS = [
     ),
     Mutant(
         "sqlkrp/engines/database.py",
-        "        for name in self._kept:\n            self._session.drop_temporary(name)\n",
-        "",
+        "        self._kept.close()\n",
+        "        self._kept.pop_all()\n",
         "side tables of a relation stay when the database is closed",
         ("tests/test_duckdb.py::test_side_tables_of_a_relation_go_when_the_database_is_closed",),
     ),
@@ -1260,6 +1260,20 @@ MUTANTS = [
         "numbers = [(one, -end, end) for one in fill.tolist()]",
         "outliers that a map holds are no longer held beside columns that are not",
         ("tests/test_unions.py::test_what_stands_side_by_side_is_in_the_model",),
+    ),
+    Mutant(
+        "sqlkrp/models/shortening.py",
+        "if not one.is_column}",
+        "}",
+        "a column that is read again is taken for one of 0 and 1",
+        ("tests/test_shortening.py::test_a_column_that_is_read_again_has_no_bounds_of_the_map_s",),
+    ),
+    Mutant(
+        "sqlkrp/models/together.py",
+        "parts.append(_part_of_columns(list(columns.values()), list(scaled.values()), others))",
+        "parts.append(_part_of_columns(list(columns.values()), list(columns.values()), others))",
+        "terms of columns beside a map are ranked in the columns' own units",
+        ("tests/test_shortening.py::test_terms_are_told_apart_in_columns_of_one_scale",),
     ),
     # --- arrays, pivots and declared columns of DuckDB ------------------------------------------
     Mutant(

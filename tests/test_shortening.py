@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from support import dyadic, store
 
@@ -283,3 +283,36 @@ def test_explain_counts_the_terms_that_are_left():
         ("a²", (1.0,), (1.0,)), ("a", (0.0,), (-2.0,)),
     ]  # fmt: skip
     assert found.constant.raw == (1.0,)
+
+
+def beside(steps, *behind):
+    """A model of a map and of other steps side by side, of columns of very different sizes."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"small": rng.normal(size=400), "large": rng.normal(5000, 1000, 400)})
+    y = (X.large / 1000 - 5 + 0.1 * X.small) > 0
+    krp = sqlkrp.KRP(2, 6, scaling="standard", random_state=0)
+    parts = FeatureUnion([("map", krp), ("columns", steps)])
+    estimator = LogisticRegression(solver="newton-cholesky")
+    pipeline = make_pipeline(parts, *behind, estimator).fit(X, y)
+    return sqlkrp.model(pipeline), X, pipeline.predict_proba(X)
+
+
+def test_a_column_that_is_read_again_has_no_bounds_of_the_map_s():
+    whole, X, _ = beside("passthrough")
+    short = whole.shortened(1, on=X)
+    dropped = {name for term in whole.explain(top=None).terms[1:] for name in term.columns}
+    assert any("again" in name for name in dropped)
+    assert short.shortening.bound is None  # what is not held may be anything
+    assert "no bound is known" in str(short.error)
+
+
+@pytest.mark.parametrize(
+    ("steps", "behind"),
+    [(StandardScaler(), ()), ("passthrough", (StandardScaler(),)), ("passthrough", ())],
+)
+def test_terms_are_told_apart_in_columns_of_one_scale(steps, behind):
+    """Whoever trained it scaled the columns, or the map did: a large unit is no small effect."""
+    whole, X, expected = beside(steps, *behind)
+    assert np.abs(whole.predict_proba(X) - expected).max() < 1e-9
+    assert whole.explain(top=1).terms[0].name.startswith("large")
+    assert whole.shortened(4, on=X).shortening.measured.labels < 0.1

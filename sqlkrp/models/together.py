@@ -32,18 +32,23 @@ class _Part:
     first: Prepare
     stages: tuple[Stage, ...]
     names: tuple[str, ...]
+    read: Prepare
+    """The first stage that scales its columns as whoever trained the model did."""
 
 
 def made_of(items: Sequence[Item]) -> Made:
     """What makes items: the features of each map that is among them, then columns."""
     readers = list(dict.fromkeys(one.reader for one in items if isinstance(one, Feature)))
-    columns: dict[Value, Value] = {}
+    scaled: dict[Value, Value] = {}
     for one in items:
-        if isinstance(one, Value):  # beside features they are as the table has them
-            columns.setdefault(one.unmoved, one.unmoved if readers else one)
+        if isinstance(one, Value):
+            scaled.setdefault(one.unmoved, one)
+    # Beside features they come out as the table has them, which may be one of these features.
+    columns = {one: one for one in scaled} if readers else scaled
     parts = [_part(reader) for reader in readers]
     if columns:
-        parts.append(_part_of_columns(list(columns.values()), [one.first for one in parts]))
+        others = [one.first for one in parts]
+        parts.append(_part_of_columns(list(columns.values()), list(scaled.values()), others))
     ends = np.cumsum([0, *(len(one.names) for one in parts)]).tolist()
     starts: dict[Reader | Value, int] = dict(zip(readers, ends, strict=False))
     starts |= {one: ends[len(readers)] + place for place, one in enumerate(columns)}
@@ -56,14 +61,17 @@ def made_of(items: Sequence[Item]) -> Made:
 def _part(reader: Reader) -> _Part:
     program = reader.map.program
     first = first_stage(program.prepare, reader.values)
-    return _Part(first, program.stages[1:], program.names)
+    return _Part(first, program.stages[1:], program.names, first)
 
 
-def _part_of_columns(columns: Sequence[Value], others: Sequence[Prepare]) -> _Part:
+def _part_of_columns(
+    columns: Sequence[Value], scaled: Sequence[Value], others: Sequence[Prepare]
+) -> _Part:
     """Columns, whose missing values are what they are to the maps beside them."""
     nulls, dtype = next(((one.nulls, one.dtype) for one in others), ("error", "float64"))
-    first = plain_stage(columns, "error" if nulls in ("zero", "mean") else nulls, dtype)
-    return _Part(first, (), tuple(one.told for one in columns))
+    nulls = "error" if nulls in ("zero", "mean") else nulls
+    first, read = (plain_stage(one, nulls, dtype) for one in (columns, scaled))
+    return _Part(first, (), tuple(one.told for one in columns), read)
 
 
 def _moved(
@@ -95,7 +103,7 @@ def _side_by_side(parts: Sequence[_Part]) -> list[Stage]:
     """The stages of all parts, which share one first stage."""
     if len(parts) == 1:
         return [parts[0].first, *parts[0].stages]
-    first, entries = _joined([one.first for one in parts])
+    first, entries = _joined([one.first for one in parts], [one.read for one in parts])
     paths = (path_from(entry, one.stages) for entry, one in zip(entries, parts, strict=True))
     return [first, Paths(first.n_outputs, tuple(paths))]
 
@@ -104,10 +112,11 @@ def _side_by_side(parts: Sequence[_Part]) -> list[Stage]:
 _Treated = tuple[Category, float, float, float]
 
 
-def _joined(firsts: Sequence[Prepare]) -> tuple[Prepare, list[Linear]]:
+def _joined(firsts: Sequence[Prepare], reads: Sequence[Prepare]) -> tuple[Prepare, list[Linear]]:
     """One first stage in place of several, and of each what it makes of its outputs.
 
-    A column is read once for each way of filling and holding it; scaling can be undone.
+    A column is read once for each way of filling and holding it. Scaling can be undone: it is that
+    of the first of ``reads``, so that a model's terms can be told apart by their sizes.
     """
     model = firsts[0]
     nulls = _policy(firsts)
@@ -117,8 +126,9 @@ def _joined(firsts: Sequence[Prepare]) -> tuple[Prepare, list[Linear]]:
     ))}  # fmt: skip
     places = [np.array([shared[one] for one in _treated(first)]) for first in firsts]
     shift, scale = np.zeros(len(shared)), np.ones(len(shared))
-    for first, place in reversed(list(zip(firsts, places, strict=True))):
-        shift[place], scale[place] = first.shift, first.scale
+    for read, place in reversed(list(zip(reads, places, strict=True))):
+        shift[place], scale[place] = read.shift, read.scale
+    _scale_as_elsewhere([one for one, *_ in shared], shift, scale)
     constants = [one.constant for one in firsts if one.constant is not None]
     categories, fill, low, high = zip(*shared, strict=True)
     named = _named(categories)
@@ -141,6 +151,15 @@ def _joined(firsts: Sequence[Prepare]) -> tuple[Prepare, list[Linear]]:
         whole = replace(whole, low=None, high=None)
     entries = [_entry(whole, one, place) for one, place in zip(firsts, places, strict=True)]
     return whole, entries
+
+
+def _scale_as_elsewhere(read: Sequence[Category], shift: Array, scale: Array) -> None:
+    """A column that is read again as it is, is scaled as where it is read otherwise."""
+    is_scaled = (scale != 1) | (shift != 0)
+    known = {read[place].column: place for place in np.flatnonzero(is_scaled)[::-1].tolist()}
+    for place in np.flatnonzero(~is_scaled).tolist():
+        other = known.get(read[place].column, place) if read[place].is_column else place
+        shift[place], scale[place] = shift[other], scale[other]
 
 
 def _treated(first: Prepare) -> list[_Treated]:
