@@ -1011,7 +1011,7 @@ MUTANTS = [
     Mutant(
         "sqlkrp/engines/database.py",
         "        self._kept.close()\n",
-        "        self._kept.pop_all()\n",
+        "",
         "side tables of a relation stay when the database is closed",
         ("tests/test_duckdb.py::test_side_tables_of_a_relation_go_when_the_database_is_closed",),
     ),
