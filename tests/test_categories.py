@@ -234,6 +234,26 @@ def test_texts_are_not_compared_with_numbers(connection):
         sqlkrp.connect(connection).score(model, "words", into="s")
 
 
+@pytest.mark.parametrize("stored", [bool, int])
+@pytest.mark.parametrize("seen", [bool, int, float])
+def test_truth_values_and_numbers_are_the_same_categories(place, seen, stored):
+    frame = people(missing=False)
+    frame["flag"] = (frame.age > 40).astype(int)
+    learned = frame.assign(flag=frame.flag.astype(seen))
+    if seen is not bool:
+        learned.loc[3, "flag"] = 2  # which no truth value is
+    encoder = ColumnTransformer([("flag", OneHotEncoder(sparse_output=False), ["flag"])])
+    model = sqlkrp.model(make_pipeline(encoder, Ridge()).fit(learned, frame.paid))
+    rows = frame[["id"]].assign(flag=frame.flag.astype(stored))
+    place.store(rows)
+    expected = model.predict(frame.assign(flag=frame.flag.astype(seen)))
+    place.database.score(model, ("t",), into="s", keep=["id"])
+    found = [said for _, said in sorted(place.rows("SELECT * FROM s"))]
+    assert len(set(found)) == 2
+    assert np.allclose(found, expected, rtol=1e-12)
+    assert list(place.database.importance(model, ("t",)).columns) == ["flag"]
+
+
 def test_categories_that_a_table_cannot_have_are_refused():
     frame = people(missing=False)
     frame["two"] = pd.Series([["a", None, np.nan][i % 3] for i in range(ROWS)], dtype=object)
