@@ -3,11 +3,15 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import VotingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
+from sklearn.svm import LinearSVC
 from support import forms_of, store
 
 import sqlkrp
@@ -215,6 +219,28 @@ def test_weights_of_a_column_transformer_are_in_the_model():
     for steps in ([], [sqlkrp.KRP(2, 9, random_state=0)]):
         trained = make_pipeline(columns, *steps, Ridge()).fit(frame, frame.rooms)
         assert np.allclose(sqlkrp.model(trained).predict(frame), trained.predict(frame))
+
+
+@pytest.mark.parametrize(
+    ("whole", "name"),
+    [
+        (lambda one: CalibratedClassifierCV(one, cv=2), "CalibratedClassifierCV"),
+        (lambda one: VotingClassifier([("a", one), ("b", one)]), "VotingClassifier"),
+        (OneVsRestClassifier, "OneVsRestClassifier"),
+    ],
+)
+def test_steps_inside_of_others_are_to_be_put_in_front(whole, name):
+    frame = people(missing=False)
+    y = churned(frame)
+    columns = ColumnTransformer(
+        [("a", StandardScaler(), ["age"]), ("b", OneHotEncoder(sparse_output=False), ["city"])]
+    )
+    inside = whole(make_pipeline(columns, LinearSVC())).fit(frame, y)
+    with pytest.raises(ParameterError, match=f"is not read inside a {name}: put the") as told:
+        sqlkrp.model(inside)
+    assert f"make_pipeline(ColumnTransformer(...), {name}(...))" in str(told.value)
+    in_front = make_pipeline(columns, whole(LinearSVC())).fit(frame, y)
+    assert sqlkrp.model(in_front).predict(frame).tolist() == in_front.predict(frame).tolist()
 
 
 def test_texts_are_not_compared_with_numbers(connection):

@@ -20,7 +20,7 @@ from sqlkrp.models.values import Feature, Front, Item, Reader, Value
 from sqlkrp.spelling import near_matches
 from sqlkrp.stages import Category, Prepare
 
-__all__ = ["FRONTS", "front_of", "is_numbered"]
+__all__ = ["FRONTS", "front_of", "is_numbered", "require_steps_inside"]
 
 Items = tuple[Item, ...]
 
@@ -248,6 +248,20 @@ def _function(front: Items, step: Any) -> Items:
             "column in a view"
         )
     return front
+
+
+def require_steps_inside(whole: Any, member: Any) -> None:
+    """Raise ParameterError if what others vote with has a step that is read in front of them only.
+
+    Each was fitted to a part of the rows, and so holds another step of that kind.
+    """
+    for _, step in getattr(getattr(member, "best_estimator_", member), "steps", [])[:-1]:
+        name = name_of(step)
+        if isinstance(step, FeatureMap) or (name in FRONTS and name not in AFFINE):
+            raise ParameterError(
+                f"the step {name} is not read inside a {name_of(whole)}: put the steps in front of "
+                f"it, make_pipeline({name}(...), {name_of(whole)}(...))"
+            )
 
 
 #: How each kind of step is read.
