@@ -15,9 +15,8 @@ import numpy as np
 
 from sqlkrp.errors import ColumnError, ParameterError
 from sqlkrp.maps.feature_map import FeatureMap
-from sqlkrp.models.transformers import AFFINE, name_of
+from sqlkrp.models.transformers import AFFINE, name_of, not_understood
 from sqlkrp.models.values import Feature, Front, Item, Reader, Value
-from sqlkrp.spelling import near_matches
 from sqlkrp.stages import Category, Prepare
 
 __all__ = ["FRONTS", "front_of", "is_numbered", "require_steps_inside"]
@@ -56,12 +55,9 @@ def _behind(front: Items, step: Any) -> Items:
     name = name_of(step)
     values = tuple(one for one in front if isinstance(one, Value))
     if name not in FRONTS or (len(values) < len(front) and name not in _OF_ANY):
-        where = "in front of" if len(values) == len(front) else "behind"
-        allowed = FRONTS if where == "in front of" else _OF_ANY
-        raise ParameterError(
-            f"the step {name} is not understood {where} a map{near_matches(name, allowed)}: leave "
-            f"it out, or use one of {', '.join(allowed)}"
-        )
+        if len(values) == len(front):
+            raise not_understood(name, " in front of a map", FRONTS)
+        raise not_understood(name, " behind a map", _OF_ANY)
     # What holds other steps knows no more of its columns than these.
     seen = vars(step).get("n_features_in_", len(front))
     if seen != len(front):
