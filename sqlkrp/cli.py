@@ -373,7 +373,7 @@ def _score(given: argparse.Namespace) -> int:
 
 def _explain(given: argparse.Namespace) -> int:
     fitted = _load_model(given.map)
-    if given.db is None and given.file is None:
+    if not _names_rows(given):
         terms = explain(fitted, given.top)
         plain, lines = terms.as_plain(), model_report.explanation_lines(terms)
     else:
@@ -390,7 +390,7 @@ def _shorten(given: argparse.Namespace) -> int:
         require_other_file(Path(out), given.map)
         require_map_or_empty(Path(out))
         _require_new([out], given.replace)
-    if given.db is None and given.file is None:
+    if not _names_rows(given):
         short = whole.shortened(given.terms)
     else:
         with _open(given, given.file) as database:
@@ -529,6 +529,15 @@ def _ways_to_name_a_source(given: argparse.Namespace) -> str:
         return "name a data file, a database and --table NAME, or columns (--columns A,B,...)"
     file = " or a data file (--file FILE)" if hasattr(given, "file") else ""
     return f"name a database and a table (--db DB --table NAME){file}"
+
+
+def _names_rows(given: argparse.Namespace) -> bool:
+    """Whether a command that may read rows was told which."""
+    if given.db is not None or given.file is not None:
+        return True
+    if given.table is not None:
+        raise ParameterError("--table needs --db: name the database of the table (--db DB)")
+    return False
 
 
 def _table(given: argparse.Namespace, source: str | None) -> Any:

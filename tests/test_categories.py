@@ -3,11 +3,15 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import VotingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
+from sklearn.svm import LinearSVC
 from support import forms_of, store
 
 import sqlkrp
@@ -217,6 +221,28 @@ def test_weights_of_a_column_transformer_are_in_the_model():
         assert np.allclose(sqlkrp.model(trained).predict(frame), trained.predict(frame))
 
 
+@pytest.mark.parametrize(
+    ("whole", "name"),
+    [
+        (lambda one: CalibratedClassifierCV(one, cv=2), "CalibratedClassifierCV"),
+        (lambda one: VotingClassifier([("a", one), ("b", one)]), "VotingClassifier"),
+        (OneVsRestClassifier, "OneVsRestClassifier"),
+    ],
+)
+def test_steps_inside_of_others_are_to_be_put_in_front(whole, name):
+    frame = people(missing=False)
+    y = churned(frame)
+    columns = ColumnTransformer(
+        [("a", StandardScaler(), ["age"]), ("b", OneHotEncoder(sparse_output=False), ["city"])]
+    )
+    inside = whole(make_pipeline(columns, LinearSVC())).fit(frame, y)
+    with pytest.raises(ParameterError, match=f"is not read inside a {name}: put the") as told:
+        sqlkrp.model(inside)
+    assert f"make_pipeline(ColumnTransformer(...), {name}(...))" in str(told.value)
+    in_front = make_pipeline(columns, whole(LinearSVC())).fit(frame, y)
+    assert sqlkrp.model(in_front).predict(frame).tolist() == in_front.predict(frame).tolist()
+
+
 def test_texts_are_not_compared_with_numbers(connection):
     frame = people(missing=False).assign(zip=np.array(["01", "1", "9"])[np.arange(ROWS) % 3])
     encoder = ColumnTransformer([("zip", OneHotEncoder(sparse_output=False), ["zip"])])
@@ -232,6 +258,26 @@ def test_texts_are_not_compared_with_numbers(connection):
     store(connection, frame.assign(rooms="1"), "words")
     with pytest.raises(ColumnError, match="categories that are numbers"):
         sqlkrp.connect(connection).score(model, "words", into="s")
+
+
+@pytest.mark.parametrize("stored", [bool, int])
+@pytest.mark.parametrize("seen", [bool, int, float])
+def test_truth_values_and_numbers_are_the_same_categories(place, seen, stored):
+    frame = people(missing=False)
+    frame["flag"] = (frame.age > 40).astype(int)
+    learned = frame.assign(flag=frame.flag.astype(seen))
+    if seen is not bool:
+        learned.loc[3, "flag"] = 2  # which no truth value is
+    encoder = ColumnTransformer([("flag", OneHotEncoder(sparse_output=False), ["flag"])])
+    model = sqlkrp.model(make_pipeline(encoder, Ridge()).fit(learned, frame.paid))
+    rows = frame[["id"]].assign(flag=frame.flag.astype(stored))
+    place.store(rows)
+    expected = model.predict(frame.assign(flag=frame.flag.astype(seen)))
+    place.database.score(model, ("t",), into="s", keep=["id"])
+    found = [said for _, said in sorted(place.rows("SELECT * FROM s"))]
+    assert len(set(found)) == 2
+    assert np.allclose(found, expected, rtol=1e-12)
+    assert list(place.database.importance(model, ("t",)).columns) == ["flag"]
 
 
 def test_categories_that_a_table_cannot_have_are_refused():

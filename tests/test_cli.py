@@ -1059,6 +1059,13 @@ def test_a_model_is_printed_inspected_verified_and_explained(run_cli, warehouse,
     assert "mean change of the decision on" in matter
 
 
+@pytest.mark.parametrize("command", ["explain", "shorten --terms 3"])
+def test_a_table_of_no_database_is_not_ignored(run_cli, model_file, command):
+    told = run_cli(*command.split(), model_file, "--table", "t", code=2)
+    assert "--table needs --db: name the database" in told.stderr
+    assert told.stdout == ""
+
+
 def test_a_short_model_is_told_saved_and_scored(run_cli, warehouse, model_file, tmp_path):
     at = ["--db", warehouse, "--table", "t"]
     short = sqlkrp.load(model_file).shortened(3)

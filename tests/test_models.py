@@ -769,6 +769,22 @@ def test_what_is_not_understood_is_refused_by_name(arguments, message):
     assert "\n" not in str(told.value)
 
 
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        (preprocessing.Normalizer(), "in front of a map: leave it out, or use one of Simple"),
+        (preprocessing.OrdinalEncoder(),
+         "in front of a map (did you mean 'OneHotEncoder'?): leave it out, or use one of Simple"),
+        (preprocessing.PolynomialFeatures(), "in front of a map: use sqlkrp.Monomials in its"),
+    ],
+)  # fmt: skip
+def test_what_to_use_in_place_of_a_step_is_said_once(step, message):
+    with pytest.raises(ParameterError) as told:
+        sqlkrp.model(make_pipeline(step, Ridge()).fit(table(), numbers()))
+    assert f"the step {type(step).__name__} is not understood {message}" in str(told.value)
+    assert str(told.value).count("StandardScaler") <= 1
+
+
 def test_weights_are_numbers():
     broken = Ridge().fit(features(), numbers())
     broken.coef_[3] = np.nan

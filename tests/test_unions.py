@@ -326,7 +326,9 @@ def test_columns_that_are_read_again_are_looked_at(connection):
         ([union(krp(dtype="float32"), krp(dtype="float64"))], "draw them with one dtype"),
         ([union(krp(), "passthrough"), fourier()], "chain them"),
         ([union(krp(), "passthrough"), SimpleImputer()], "SimpleImputer is not understood behind"),
-        ([union(krp(), SimpleImputer(), SimpleImputer(strategy="median"))], "is read twice"),
+        ([union(krp(), SimpleImputer(), SimpleImputer(strategy="median"))], "filled differently"),
+        ([union(SimpleImputer(), SimpleImputer(strategy="median"))], "put one imputer in front"),
+        ([union("passthrough", MinMaxScaler()), krp()], "is read twice in front of the map"),
         ([union(krp(), MinMaxScaler(clip=True))], "clip=True"),
     ],
 )

@@ -59,7 +59,7 @@ class Input:
             again = one.is_column
             types[one.name] = self.types[one.column] if again else "INTEGER"
             kinds[one.name] = self.kinds[one.column] if again else NUMBER
-        relation = encoded_relation(self.relation, prepare, dialect)
+        relation = encoded_relation(self.relation, prepare, dialect, self.booleans)
         return replace(self, relation=relation, types=types, kinds=kinds)
 
     def finite_value(self, dialect: Dialect, column: str, dtype: str) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from sqlkrp.errors import ParameterError
+from sqlkrp.models.fronts import require_steps_inside
 from sqlkrp.models.transformers import Affine, affine_of, name_of
 from sqlkrp.stages import Answers, Array, Elementwise, Linear, Shares, Stage, Votes, is_unicode
 
@@ -236,7 +237,7 @@ def _one_vs_rest(estimator: Any) -> Decisions:
     members, classes = _fitted(estimator, "estimators_", "classes_")
     if getattr(estimator, "multilabel_", False):
         raise ParameterError("OneVsRestClassifier of several labels a row is not read")
-    read = [read_estimator(one) for one in members]
+    read = [_member(estimator, one) for one in members]
     for one, member in zip(read, members, strict=True):
         if len(one.classes) != 2 or one.later:
             raise ParameterError(f"OneVsRestClassifier of a {name_of(member)} is not read")
@@ -252,6 +253,12 @@ def _one_vs_rest(estimator: Any) -> Decisions:
     )
 
 
+def _member(whole: Any, estimator: Any) -> Decisions:
+    """One of those that something holds."""
+    require_steps_inside(whole, estimator)
+    return read_estimator(estimator)
+
+
 def _calibrated(estimator: Any) -> Decisions:
     members, classes = _fitted(estimator, "calibrated_classifiers_", "classes_")
     labels = labels_of(classes)
@@ -261,7 +268,7 @@ def _calibrated(estimator: Any) -> Decisions:
             raise ParameterError(
                 f"CalibratedClassifierCV with method={one.method!r} is not read: use 'sigmoid'"
             )
-        read = read_estimator(one.estimator)
+        read = _member(estimator, one.estimator)
         if read.later or read.classes != labels:
             raise ParameterError(
                 f"CalibratedClassifierCV of a {name_of(one.estimator)} is not read, or one of its "
@@ -281,7 +288,7 @@ def _voting(estimator: Any) -> Decisions:
     members, encoder = _fitted(estimator, "estimators_", "le_")
     labels = labels_of(encoder.classes_)
     numbers = tuple(range(len(labels)))
-    read = [read_estimator(one) for one in members]
+    read = [_member(estimator, one) for one in members]
     for one, member in zip(read, members, strict=True):
         if one.classes != numbers:  # they are trained on numbers
             raise ParameterError(f"VotingClassifier with a {name_of(member)} is not read")

@@ -15,12 +15,11 @@ import numpy as np
 
 from sqlkrp.errors import ColumnError, ParameterError
 from sqlkrp.maps.feature_map import FeatureMap
-from sqlkrp.models.transformers import AFFINE, name_of
+from sqlkrp.models.transformers import AFFINE, name_of, not_understood
 from sqlkrp.models.values import Feature, Front, Item, Reader, Value
-from sqlkrp.spelling import near_matches
 from sqlkrp.stages import Category, Prepare
 
-__all__ = ["FRONTS", "front_of", "is_numbered"]
+__all__ = ["FRONTS", "front_of", "is_numbered", "require_steps_inside"]
 
 Items = tuple[Item, ...]
 
@@ -56,12 +55,9 @@ def _behind(front: Items, step: Any) -> Items:
     name = name_of(step)
     values = tuple(one for one in front if isinstance(one, Value))
     if name not in FRONTS or (len(values) < len(front) and name not in _OF_ANY):
-        where = "in front of" if len(values) == len(front) else "behind"
-        allowed = FRONTS if where == "in front of" else _OF_ANY
-        raise ParameterError(
-            f"the step {name} is not understood {where} a map{near_matches(name, allowed)}: leave "
-            f"it out, or use one of {', '.join(allowed)}"
-        )
+        if len(values) == len(front):
+            raise not_understood(name, " in front of a map", FRONTS)
+        raise not_understood(name, " behind a map", _OF_ANY)
     # What holds other steps knows no more of its columns than these.
     seen = vars(step).get("n_features_in_", len(front))
     if seen != len(front):
@@ -248,6 +244,20 @@ def _function(front: Items, step: Any) -> Items:
             "column in a view"
         )
     return front
+
+
+def require_steps_inside(whole: Any, member: Any) -> None:
+    """Raise ParameterError if what others vote with has a step that is read in front of them only.
+
+    Each was fitted to a part of the rows, and so holds another step of that kind.
+    """
+    for _, step in getattr(getattr(member, "best_estimator_", member), "steps", [])[:-1]:
+        name = name_of(step)
+        if isinstance(step, FeatureMap) or (name in FRONTS and name not in AFFINE):
+            raise ParameterError(
+                f"the step {name} is not read inside a {name_of(whole)}: put the steps in front of "
+                f"it, make_pipeline({name}(...), {name_of(whole)}(...))"
+            )
 
 
 #: How each kind of step is read.

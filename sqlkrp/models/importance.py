@@ -97,7 +97,8 @@ def _changes(
     for first in range(0, len(columns), _AT_ONCE):
         part = list(columns[first : first + _AT_ONCE])
         relation = _exchanged(session, names, columns, part)
-        source = encoded_relation(relation, query.program.prepare, session.dialect)
+        prepare = query.program.prepare
+        source = encoded_relation(relation, prepare, session.dialect, query.booleans)
         options = Options(keep=(names.exchanged, names.row))
         asked = replace(query, relation=source, options=replace(options, output="columns"))
         yield from zip(part, _mean_changes(session, asked, names), strict=True)

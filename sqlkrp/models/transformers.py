@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from sqlkrp.errors import ParameterError
-from sqlkrp.spelling import near_matches
+from sqlkrp.spelling import near_names
 from sqlkrp.stages import Array
 
-__all__ = ["AFFINE", "Affine", "affine_of", "name_of"]
+__all__ = ["AFFINE", "Affine", "affine_of", "name_of", "not_understood"]
 
 
 @dataclass(frozen=True)
@@ -43,16 +43,24 @@ def affine_of(step: Any, count: int) -> Affine:
         return _affine(count)
     name = name_of(step)
     if name not in AFFINE:
-        raise ParameterError(
-            f"the step {name} is not understood{near_matches(name, AFFINE)}: leave it out, or use "
-            f"one of {', '.join(AFFINE)}"
-        )
+        raise not_understood(name, "", AFFINE)
     found = AFFINE[name](step)
     if len(found.places) != count:
         raise ParameterError(
             f"the step {name} gives {len(found.places)} columns, and what follows reads {count}"
         )
     return found
+
+
+def not_understood(name: str, where: str, allowed: Iterable[str]) -> ParameterError:
+    """The error of a step that is none of those that are read there."""
+    told = f"the step {name} is not understood{where}"
+    if name in _MAPS:
+        return ParameterError(f"{told}: use {_MAPS[name]} in its place, a map that is read")
+    names = list(allowed)
+    near = " or ".join(repr(one) for one in near_names(name, names))
+    meant = f" (did you mean {near}?)" if near else ""
+    return ParameterError(f"{told}{meant}: leave it out, or use one of {', '.join(names)}")
 
 
 def _affine(count: int, scale: Any = None, offset: Any = None, places: Any = None) -> Affine:
@@ -103,6 +111,9 @@ def _selected(step: Any) -> Affine:
     count = _count(step)
     return _affine(count, places=step.get_support(indices=True))
 
+
+#: The maps that compute what steps of scikit-learn's do.
+_MAPS = {"PolynomialFeatures": "sqlkrp.Monomials"}
 
 _SELECTORS = (
     "SelectKBest", "SelectPercentile", "SelectFpr", "SelectFdr", "SelectFwe", "SelectFromModel",

@@ -77,6 +77,11 @@ Item = Value | Feature
 
 def plain_stage(front: Sequence[Value], nulls: str = "error", dtype: str = "float64") -> Prepare:
     """Values as a first stage that has no map behind it."""
+    if twice := _given_twice(front):
+        raise ColumnError(
+            f"column {twice!r} is filled differently by two parts that read it: put one imputer in "
+            "front of both"
+        )
     none = Prepare.plain([f"x{i}" for i in range(len(front))], nulls, dtype)
     return first_stage(none, front)
 
@@ -113,9 +118,8 @@ def first_stage(prepare: Prepare, values: Sequence[Value]) -> Prepare:
 def _with_names(values: Sequence[Value]) -> list[Value]:
     """The same, each column once, where categories have names that every engine takes."""
     columns = [one.column for one in values if one.category is None]
-    twice = {name for name in columns if columns.count(name) > 1}
-    if twice:
-        raise ColumnError(f"column {min(twice)!r} is read twice in front of the map: give it once")
+    if twice := _given_twice(values):
+        raise ColumnError(f"column {twice!r} is read twice in front of the map: give it once")
     found = []
     for place, one in enumerate(values):
         if one.category is not None:
@@ -123,6 +127,12 @@ def _with_names(values: Sequence[Value]) -> list[Value]:
             one = replace(one, category=one.category._replace(name=name))
         found.append(one)
     return found
+
+
+def _given_twice(values: Sequence[Value]) -> str | None:
+    """A column that is there as a number more than once."""
+    columns = [one.column for one in values if one.category is None]
+    return min((name for name in columns if columns.count(name) > 1), default=None)
 
 
 def _fill(
