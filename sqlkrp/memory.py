@@ -15,6 +15,7 @@ ENTRY_BYTES = 80
 
 _VARIABLE = "SQLKRP_MEMORY_GB"
 _SHARE = 0.5
+_UNITS = ((2**30, "GB"), (2**20, "MB"), (2**10, "kB"), (1, "bytes"))
 # Where nobody says how much there is.
 _USUAL = 8 * 2**30
 _CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -43,13 +44,17 @@ def require_memory(needed: float, what: str, cure: str) -> None:
     limit = memory_limit()
     if needed > limit:
         raise LimitError(
-            f"{what} would take about {_gigabytes(needed)} of memory, and {_gigabytes(limit)} are "
+            f"{what} would take about {_told(needed)} of memory, and {_told(limit)} are "
             f"allowed: use {cure}, or allow more by {_VARIABLE}"
         )
 
 
-def _gigabytes(count: float) -> str:
-    return f"{count / 2**30:,.3g} GB"
+def _told(count: float) -> str:
+    """A number of bytes in the largest unit that there is one of."""
+    size, unit = next((pair for pair in _UNITS if count >= pair[0]), _UNITS[-1])
+    number = count / size
+    # Three digits, and no exponent.
+    return f"{number:,.0f} {unit}" if number >= 100 else f"{number:.3g} {unit}"
 
 
 def _there_is() -> int:

@@ -7,7 +7,7 @@ import pytest
 
 import sqlkrp
 from sqlkrp.errors import LimitError, ParameterError
-from sqlkrp.memory import memory_limit
+from sqlkrp.memory import memory_limit, require_memory
 from sqlkrp.report import facts, preflight_of
 from sqlkrp.stages import Butterflies
 
@@ -63,8 +63,8 @@ def test_what_takes_too_much_is_refused_before_it_is_begun(monkeypatch, one, meg
     allow(monkeypatch, 0.99 * megabytes)
     refused, peak = peak_of(lambda: one.fit(rows))
     assert isinstance(refused, LimitError), refused
-    assert f"would take about {megabytes / 1024:,.3g} GB of memory" in str(refused)
-    assert f" and {0.99 * megabytes / 1024:,.3g} GB are allowed: use fewer " in str(refused)
+    assert f"would take about {megabytes:.3g} MB of memory" in str(refused)
+    assert f" and {0.99 * megabytes:.3g} MB are allowed: use fewer " in str(refused)
     assert "\n" not in str(refused)
     # The rows and their statistics; for all that is drawn 10 MB and more would be taken.
     assert peak < 6 * MB
@@ -117,6 +117,22 @@ def test_the_command_line_refuses_in_one_line(run_cli, monkeypatch):
     arguments = ("--columns", "a,b", "--components", 9999, "--gamma", 1, "-o", "x.map.json")
     done = run_cli("draw", "--map", "random-fourier", *arguments, code=2)
     assert "a pool of 9,999 hyperplanes of 2 columns would take about" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("gigabytes", "needed", "told"),
+    [
+        ("1e-06", 5000, "4.88 kB of memory, and 1.05 kB are allowed"),
+        ("1e-07", 1000, "1,000 bytes of memory, and 107 bytes are allowed"),
+        ("0.25", 1010 * MB, "1,010 MB of memory, and 256 MB are allowed"),
+        ("1.5", 2000 * 1024 * MB, "2,000 GB of memory, and 1.5 GB are allowed"),
+    ],
+)
+def test_sizes_are_told_in_a_unit_that_suits(monkeypatch, gigabytes, needed, told):
+    monkeypatch.setenv("SQLKRP_MEMORY_GB", gigabytes)
+    with pytest.raises(LimitError) as refused:
+        require_memory(needed, "it", "less")
+    assert f"it would take about {told}: use less, or allow more" in str(refused.value)
 
 
 @pytest.mark.parametrize("said", ["", "much", "0", "-1", "nan"])
