@@ -247,8 +247,11 @@ def work_text(form: str, plan: Plan | None, fitted: Fitted) -> str:
 
 
 def left_out_text(left_out: dict[str, str]) -> str:
-    """Columns that are not numbers, with their types."""
-    return ", ".join(f"{name} ({kind})" for name, kind in left_out.items())
+    """Columns that are not read, and why: all of a few, the first of many."""
+    told = [f"{name} ({kind})" for name, kind in left_out.items()]
+    if len(told) <= _NAMED_COLUMNS:
+        return ", ".join(told)
+    return f"{len(told):,}: {', '.join(told[:10])}, ..."
 
 
 def verification_lines(result: Verification, *, every: bool) -> list[str]:

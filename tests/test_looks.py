@@ -16,6 +16,7 @@ import pytest
 from support import dyadic, paper_krp, store
 
 import sqlkrp
+from sqlkrp import report
 from sqlkrp.cli import main
 from sqlkrp.engines.duckdb import DuckDB
 from sqlkrp.errors import ParameterError
@@ -259,3 +260,11 @@ def test_a_source_is_handed_on_only_to_what_it_is_of(connection, krp, tmp_path):
     dyadic(9, 4).to_csv(path, index=False)
     with pytest.raises(ParameterError, match="is read by this: write to another file"):
         db.export(krp, db.source(path), path, replace=True)
+
+
+def test_many_columns_that_are_left_out_are_counted():
+    few, many = ({f"c{i}": "text" for i in range(count)} for count in (2, 300))
+    assert report.left_out_text(few) == "c0 (text), c1 (text)"
+    told = report.left_out_text(many)
+    assert told.startswith("300: c0 (text), c1 (text)")
+    assert len(told) < 200
