@@ -9,6 +9,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from support import dyadic, forms_of, paper_krp
 
 import sqlkrp
@@ -556,3 +560,16 @@ def test_stored_rows_are_verified_in_tables_and_in_folders(db, spark, krp, tmp_p
     assert db.verify(model, "t", result="s", key="id").ok
     db.create(krp, "t", "vectors", keep=["id"], output="vector")
     assert db.verify(krp, "t", result="vectors", key="id").ok
+
+
+@pytest.mark.parametrize("seen", [bool, int, float])
+def test_truth_values_and_numbers_are_the_same_categories(spark, db, seen):
+    flag = FRAME.id % 3 == 0
+    encoder = ColumnTransformer([("flag", OneHotEncoder(sparse_output=False), ["flag"])])
+    learned = FRAME.assign(flag=flag.astype(seen))
+    model = sqlkrp.model(make_pipeline(encoder, Ridge()).fit(learned, FRAME.id))
+    for kind in (bool, int):
+        stored = FRAME[["id"]].assign(flag=flag.astype(kind))
+        as_frame(spark, stored).createOrReplaceTempView("flags")
+        found = rows(db.relation(model, "flags", keep=["id"]))[:, 1]
+        assert np.allclose(found, model.predict(learned), rtol=1e-12)
