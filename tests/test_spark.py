@@ -169,7 +169,7 @@ def test_what_another_made_meanwhile_is_left_alone(spark, db, krp, tmp_path, mon
     def export_beside_another():
         with db._session.destination(path, Storage()) as write:
             spark.sql("SELECT 1 AS precious").write.parquet(str(path))
-            write("SELECT 2 AS other")
+            write("SELECT 2 AS other", None)
 
     with pytest.raises(EngineError, match="already exists"):
         export_beside_another()
