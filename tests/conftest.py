@@ -37,7 +37,10 @@ def pytest_configure(config):
         told = "ignore:PySpark does not yet fully support pandas:FutureWarning"
         config.addinivalue_line("filterwarnings", told)
     threadpoolctl.threadpool_limits(1, "blas")  # threads would wait for each other's few numbers
-    settings.register_profile("thorough", max_examples=1000)
+    # No test is held to seconds: machines are busy, and the first example imports what it needs.
+    settings.register_profile("calm", deadline=None)
+    settings.load_profile("calm")
+    settings.register_profile("thorough", deadline=None, max_examples=1000)
     if config.getoption("markexpr") == "slow":
         settings.load_profile("thorough")
 
