@@ -1178,9 +1178,9 @@ MUTANTS = [
         ("tests/test_models.py::test_rows_with_missing_values_have_no_answer",),
     ),
     Mutant(
-        "sqlkrp/models/estimators.py",
-        "weights = -slopes[:, None] * read.weights",
-        "weights = slopes[:, None] * read.weights",
+        "sqlkrp/models/wrappers.py",
+        "weights = -slopes[:, None] * inner.weights",
+        "weights = slopes[:, None] * inner.weights",
         "calibrated probabilities are those of the other class",
         ("tests/test_models.py::test_every_estimator_says_in_sql_what_it_says_in_python",),
     ),
