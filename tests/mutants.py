@@ -439,7 +439,7 @@ MUTANTS = [
     ),
     # --- the wide form
     Mutant(
-        "sqlkrp/sql/wide.py",
+        "sqlkrp/sql/wide_shared.py",
         "{'+' if second > 0 else '-'}",
         "+",
         "a layer of shared sums adds what it should subtract",
@@ -453,7 +453,7 @@ MUTANTS = [
         ("tests/test_agreement.py::test_both_forms_equal_numpy_on_dyadic_data",),
     ),
     Mutant(
-        "sqlkrp/sql/wide.py",
+        "sqlkrp/sql/wide_inputs.py",
         'if stage.nulls == "error" and not levels.job.guard:',
         'if stage.nulls == "error":',
         "printed SQL does not stop at a missing value",
@@ -467,7 +467,7 @@ MUTANTS = [
         ("tests/test_defaults.py::test_values_beyond_the_bounds_are_read_as_these",),
     ),
     Mutant(
-        "sqlkrp/sql/wide.py",
+        "sqlkrp/sql/wide_inputs.py",
         "{balanced(finite, ' AND ')}",
         "{balanced(finite, ' OR ')}",
         "a row is complete if one of its values is there",
@@ -491,7 +491,7 @@ MUTANTS = [
         ("tests/test_dialects.py::test_what_does_not_fit_a_select_goes_on_in_an_array",),
     ),
     Mutant(
-        "sqlkrp/sql/wide.py",
+        "sqlkrp/sql/wide_inputs.py",
         "CASE WHEN length = 0 THEN {value}",
         "CASE WHEN length < 0 THEN {value}",
         "a row of zeros is divided by its length",
@@ -1277,7 +1277,7 @@ MUTANTS = [
     ),
     # --- arrays, pivots and declared columns of DuckDB ------------------------------------------
     Mutant(
-        "sqlkrp/sql/wide.py",
+        "sqlkrp/sql/wide_arrays.py",
         'there = "complete = 1" if levels.complete else ""\n    packed',
         'there = ""\n    packed',
         "rows without features are arrays of NULLs, which have no inner products",
