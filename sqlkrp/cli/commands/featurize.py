@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from sqlkrp import report
-from sqlkrp.cli.command import Command, Parser
+from sqlkrp.cli.command import Command, Parser, option_given
 from sqlkrp.cli.console import say
 from sqlkrp.cli.destinations import add_destination, require_new
 from sqlkrp.cli.drawing import (
@@ -98,11 +98,9 @@ def _run(given: argparse.Namespace) -> int:
 def _path_of_map(given: argparse.Namespace) -> str | None:
     """The file of the map that is used, or that one can be written to; before the work."""
     if given.use:
-        for option in given.drawing:
-            if getattr(given, option.dest, option.default) != option.default:
-                raise ParameterError(
-                    f"--use takes a map as it was drawn: leave out {option.option_strings[0]}"
-                )
+        drawing = option_given(given, given.drawing)
+        if drawing is not None:
+            raise ParameterError(f"--use takes a map as it was drawn: leave out {drawing}")
         return str(given.use)
     if given.map_file is None and given.to == "-":
         return None
