@@ -27,6 +27,7 @@ from sqlkrp.engines import (
     require_no_other_url,
     require_there,
 )
+from sqlkrp.engines.database import Run
 from sqlkrp.engines.session import STATEMENT
 from sqlkrp.engines.sources import TableSource
 from sqlkrp.errors import FitWarning, ParameterError, SqlkrpError, visible
@@ -164,6 +165,7 @@ def _featurize(given: argparse.Namespace) -> int:
         given,
         [
             ("wrote", f"{given.to}: {counted(run.rows or 0, 'row')} of {outputs}"),
+            *_better_pairs(run),
             ("map", f"{map_path or 'not saved (give --map-file FILE)'} ({digest})"),
             *_column_pairs(known),
             *([("hyperplanes", report.pool_text(known))] if "hyperplanes" in known else []),
@@ -339,8 +341,13 @@ def _export(given: argparse.Namespace) -> int:
         )
     form = f"{counted(len(run.statement.columns), 'column')}, {run.statement.form} form"
     wrote = f"{given.to}: {counted(run.rows or 0, 'row')}, {form}"
-    _say(given, [("wrote", wrote), (fitted.kind, run.digest[:12])])
+    _say(given, [("wrote", wrote), *_better_pairs(run), (fitted.kind, run.digest[:12])])
     return 0
+
+
+def _better_pairs(run: Run) -> list[tuple[str, str]]:
+    """A line where another kind of file would have been quicker."""
+    return [] if run.better is None else [("better", run.better)]
 
 
 def _score(given: argparse.Namespace) -> int:
@@ -367,7 +374,7 @@ def _score(given: argparse.Namespace) -> int:
     verb = "wrote" if given.into is None else "created"
     told = f"{given.into or given.path}: {what} of {said}; {run.statement.form} form"
     error = [] if fitted.error is None else [("error", fitted.error)]
-    _say(given, [(verb, told), ("model", run.digest[:12]), *error])
+    _say(given, [(verb, told), *_better_pairs(run), ("model", run.digest[:12]), *error])
     return 0
 
 
