@@ -503,6 +503,13 @@ def test_wide_rows_of_a_small_table_are_computed_by_several_threads(file, tmp_pa
     assert len(seen) == 1
 
 
+def test_wide_rows_are_written_where_duckdb_has_no_small_tasks(file, tmp_path, monkeypatch):
+    monkeypatch.setattr(duckdb_writing, "_SMALL_TASKS", "no_such_pragma")
+    krp = sqlkrp.KRP(2, 140, dtype="float32", random_state=0).fit(["a", "b", "c"])
+    with sqlkrp.connect(file) as db:
+        assert db.export(krp, "t", tmp_path / "f.csv").rows == 3000
+
+
 @pytest.mark.parametrize("rows", [0, 3000])
 def test_gzip_is_compressed_in_parts_that_are_one_file(file, tmp_path, monkeypatch, rows):
     monkeypatch.setattr(gzips, "_PART_BYTES", 10_000)

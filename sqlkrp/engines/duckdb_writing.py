@@ -33,6 +33,7 @@ _GROUP_BYTES = 64_000_000
 _GROUP_ROWS = 122_880
 # Of a CSV from which on Parquet is spoken of.
 _LARGE_CSV = 100_000_000
+_SMALL_TASKS = "verify_parallelism"
 _HAS_PIPES = os.path.isdir("/dev/fd")
 # Types without texts or names of users in them.
 _PLAIN_TYPE = re.compile(r"[A-Z][A-Z0-9_ ]*(\(\d+(, ?\d+)?\))?")
@@ -141,17 +142,23 @@ class Writing(Running):
     def _in_small_tasks(self) -> Iterator[None]:
         """Several cores at work on a table that is one group of rows, which one reads by itself.
 
-        A task is a vector of rows then, and their order stays. DuckDB has this for its own tests: a
-        release without it is slower, no more. For narrow rows it is not worth it.
+        A task is a vector of rows then, and their order stays; less waits in memory, and an
+        interrupt is heard sooner. DuckDB has this for its own tests: where a release has it no
+        more, one core goes on. For narrow rows it is not worth it.
         """
-        with contextlib.suppress(duckdb.Error):
-            self.connection.execute("PRAGMA verify_parallelism")
+        # What is unknown ends a transaction, so it is asked for.
+        known = f"SELECT 1 FROM duckdb_functions() WHERE function_name = '{_SMALL_TASKS}'"
+        if not self.rows(known, "a look at what it can"):
+            yield
+            return
+        with explained("working in small tasks"):
+            self.connection.execute(f"PRAGMA {_SMALL_TASKS}")
         try:
             yield
         finally:
             # Refused in a transaction of the user's that failed; it then stays until the next one.
             with contextlib.suppress(duckdb.Error):
-                self.connection.execute("PRAGMA disable_verify_parallelism")
+                self.connection.execute(f"PRAGMA disable_{_SMALL_TASKS}")
 
     @contextlib.contextmanager
     def _written(self, path: str | Path, storage: Storage) -> Iterator[Write]:
@@ -252,8 +259,8 @@ def _row_groups(columns: Columns) -> str:
     """The options for rows that are mostly features: groups of some 64 MB, packed in a hurry.
 
     DuckDB works on several groups at once, and by itself takes as many rows as of a table, which
-    are half a gigabyte of a thousand features. Of noise zstd saves 7%, which takes a tenth of the run;
-    numbers split by their bytes (PARQUET_VERSION v2) save a little more, and take more.
+    are half a gigabyte of a thousand features. Of noise zstd saves 7%, for a tenth of the run; numbers
+    split by their bytes (PARQUET_VERSION v2) save a little more, and take longer.
     """
     rows = _group_rows(columns)
     return f", ROW_GROUP_SIZE {rows}, COMPRESSION snappy" if rows < _GROUP_ROWS else _PACKED
