@@ -259,8 +259,8 @@ def _row_groups(columns: Columns) -> str:
     """The options for rows that are mostly features: groups of some 64 MB, packed in a hurry.
 
     DuckDB works on several groups at once, and by itself takes as many rows as of a table, which
-    are half a gigabyte of a thousand features. Of noise zstd saves 7%, for a tenth of the run; numbers
-    split by their bytes (PARQUET_VERSION v2) save a little more, and take longer.
+    are half a gigabyte of a thousand features. Of noise zstd saves 7%, for a tenth of the run;
+    numbers split by their bytes (PARQUET_VERSION v2) save a little more, and take longer.
     """
     rows = _group_rows(columns)
     return f", ROW_GROUP_SIZE {rows}, COMPRESSION snappy" if rows < _GROUP_ROWS else _PACKED
