@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sqlkrp.errors import LimitError, ParameterError
 
-__all__ = ["ENTRY_BYTES", "memory_limit", "require_memory"]
+__all__ = ["ENTRY_BYTES", "bytes_text", "memory_limit", "require_memory"]
 
 #: About what an entry of a table takes while it is drawn and checked: its number, its two places,
 #: and the arrays that these are made of.
@@ -44,12 +44,12 @@ def require_memory(needed: float, what: str, cure: str) -> None:
     limit = memory_limit()
     if needed > limit:
         raise LimitError(
-            f"{what} would take about {_told(needed)} of memory, and {_told(limit)} are "
+            f"{what} would take about {bytes_text(needed)} of memory, and {bytes_text(limit)} are "
             f"allowed: use {cure}, or allow more by {_VARIABLE}"
         )
 
 
-def _told(count: float) -> str:
+def bytes_text(count: float) -> str:
     """A number of bytes in the largest unit that there is one of."""
     size, unit = next((pair for pair in _UNITS if count >= pair[0]), _UNITS[-1])
     number = count / size

@@ -73,7 +73,7 @@ def _run(given: argparse.Namespace) -> int:
     verb = "wrote" if given.into is None else "created"
     told = f"{given.into or given.path}: {what} of {said}; {run.statement.form} form"
     error = [] if fitted.error is None else [("error", fitted.error)]
-    say(given, [(verb, told), ("model", run.digest[:12]), *error])
+    say(given, [(verb, told), *better_pairs(run), ("model", run.digest[:12]), *error])
     return 0
 
 
