@@ -101,6 +101,7 @@ def _preflight_facts(found: Preflight | str | None) -> dict[str, Any]:
         "form": found.form,
         "form_because": found.because,
         **({} if found.plan is None else _plan_facts(found.plan, found.dialect)),
+        "few_rows": found.few and {"form": found.few.form.name, "at_most": found.few.most},
         "sizes": {
             check.what: {"found": check.found, "limit": check.limit}
             for check in (*found.checks, *found.table_checks)
@@ -214,6 +215,10 @@ def _preflight_lines(found: Preflight, spelt: Callable[[str], str]) -> list[str]
     pairs = [] if plan is None else [("  sums", _plan_text(plan, stage)) for stage in plan.ways]
     if plan is not None and plan.pairs:
         pairs.append(("  products", f"{plan.products:,} a row, pairs of factors once"))
+    if (few := found.few) is not None:
+        pairs.append(
+            ("  few rows", f"a table of up to {few.most:,}: {few.form.name} form, as {few.because}")
+        )
     pairs += [(name, spelt(told)) for name, told in _numpy_pairs(found)]
     for check in (*found.checks, *found.table_checks):
         limit = "" if check.limit is None else f" of at most {check.limit:,}"
