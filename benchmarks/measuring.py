@@ -17,6 +17,8 @@ from typing import Any
 
 import duckdb
 
+import sqlkrp
+
 __all__ = [
     "PAPER",
     "Way",
@@ -91,7 +93,7 @@ def versions(*others: str) -> str:
     if git("status", "--porcelain", "--untracked-files=no", *others_than_reports):
         commit += " with changes"
     return (
-        f"sqlkrp at {commit or 'no commit'}, Python {platform.python_version()}, {found}; "
+        f"sqlkrp at {commit or 'no commit'} (version {sqlkrp.__version__}), Python {platform.python_version()}, {found}; "
         f"{os.cpu_count()} cores."
     )
 
