@@ -124,4 +124,5 @@ def test_a_results_file_was_measured_with_this_release(file):
 
 def test_benchmarks_write_the_version_into_their_results():
     written = re.search(r"\(version (.+?)\)", measuring.versions())
-    assert written and written[1] == sqlkrp.__version__
+    assert written is not None
+    assert written[1] == sqlkrp.__version__
