@@ -192,6 +192,11 @@ class DuckDB(Writing):
         kinds = {"FLOAT": FLOAT32, "BOOLEAN": BOOLEAN}
         return kinds.get(type_name, NUMBER if _NUMBERS.fullmatch(type_name) else type_name)
 
+    def has_rows(self, table: TableOrFile) -> bool:
+        if isinstance(table, Path):
+            return suffix_of(table, _READERS) == ".parquet"
+        return super().has_rows(table)
+
     def primary_key(self, table: TableName) -> list[str]:
         found = self.find(table)
         if found is None:

@@ -190,6 +190,11 @@ class Session(ABC):
     def reads(self, relation: str) -> set[str]:
         """The bare names of what a relation reads, through views and as parts, in lower case."""
 
+    def has_rows(self, table: TableOrFile) -> bool:
+        """Whether the rows of this source stand there, and need not be computed or parsed."""
+        found = None if isinstance(table, Path) else self.find(table)
+        return found is not None and found[1] == "table"
+
     def primary_key(self, table: TableName) -> list[str]:
         """The columns of a table's primary key; none of a view, or where there is none."""
         return []
