@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 
 from sqlkrp.errors import LimitError, ParameterError
@@ -29,7 +30,7 @@ def memory_limit() -> float:
     """
     said = os.environ.get(_VARIABLE)
     if said is None:
-        return _SHARE * _there_is()
+        return _SHARE * _there_is(_CGROUPS)
     try:
         limit = float(said) * 2**30
     except ValueError:
@@ -57,8 +58,9 @@ def bytes_text(count: float) -> str:
     return f"{number:,.0f} {unit}" if number >= 100 else f"{number:.3g} {unit}"
 
 
-def _there_is() -> int:
-    found = [number for path in _CGROUPS if (number := _number_in(path))]
+@cache
+def _there_is(cgroups: tuple[str, ...]) -> int:
+    found = [number for path in cgroups if (number := _number_in(path))]
     if hasattr(os, "sysconf"):
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     return min(found, default=_USUAL)

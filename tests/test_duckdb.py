@@ -35,11 +35,6 @@ def db(connection):
         yield opened
 
 
-@pytest.fixture
-def krp():
-    return paper_krp(2, 5, n_terms=2, random_state=0).fit([f"c{i}" for i in range(6)])
-
-
 def objects(connection):
     """Every table and view, temporary ones too."""
     rows = connection.execute("SELECT table_name FROM information_schema.tables").fetchall()
