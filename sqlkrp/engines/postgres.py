@@ -17,8 +17,17 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from sqlkrp.engines.postgres_twin import fill, relation_of, table_of
-from sqlkrp.engines.session import Capabilities, Found, Session, Storage, Target, Write, csv_file
+from sqlkrp.engines.postgres_twin import fetched, fill, relation_of, table_of
+from sqlkrp.engines.session import (
+    Capabilities,
+    Found,
+    Session,
+    Storage,
+    Streamed,
+    Target,
+    Write,
+    csv_file,
+)
 from sqlkrp.errors import ColumnError, EngineError, ParameterError
 from sqlkrp.files import own_number
 from sqlkrp.maps.source import BOOLEAN, FLOAT32, NUMBER
@@ -178,6 +187,12 @@ class Postgres(Session):
             found = [column.name for column in cursor.description]
             table = np.array(cursor.fetchall(), dtype="float64").reshape(-1, len(found))
         return table[:, [found.index(name) for name in names]]
+
+    def stream(
+        self, relation: str, numbers: Sequence[str], texts: Sequence[str], what: str
+    ) -> Iterator[Streamed]:
+        with self._told(what):
+            yield from fetched(self._cursor(), relation, numbers, texts)
 
     def _send(self, sql: str, values: Sequence[Any] | None = None) -> Any:
         # Not as a prepared statement: the tables it names may be others the next time.

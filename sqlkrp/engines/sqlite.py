@@ -16,7 +16,18 @@ from urllib.parse import quote as url_quote
 import numpy as np
 from numpy.typing import NDArray
 
-from sqlkrp.engines.session import Capabilities, Found, Session, Storage, Target, Write, csv_file
+from sqlkrp.engines.session import (
+    Capabilities,
+    Found,
+    Session,
+    Storage,
+    Streamed,
+    Target,
+    Write,
+    csv_file,
+    rows_at_once,
+    streamed,
+)
 from sqlkrp.errors import ColumnError, EngineError
 from sqlkrp.files import csv_text
 from sqlkrp.maps.source import BOOLEAN, NUMBER
@@ -184,6 +195,19 @@ class SQLite(Session):
             places = [found.index(name) for name in names]
             rows = [[row[place] for place in places] for row in cursor.fetchall()]
         return np.array(rows, dtype="float64").reshape(-1, len(names))
+
+    def stream(
+        self, relation: str, numbers: Sequence[str], texts: Sequence[str], what: str
+    ) -> Iterator[Streamed]:
+        size = rows_at_once(numbers, texts)
+        with _told(what), self._listening():
+            cursor = self._send(f"SELECT {', '.join([*numbers, *texts])} FROM {relation} AS every")
+        while True:
+            with _told(what), self._listening():
+                rows = cursor.fetchmany(size)
+            if not rows:
+                return
+            yield streamed(rows, len(numbers))
 
     def _send(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         """Run a statement on a cursor of our own kind, whatever the user's makes of rows."""
