@@ -190,6 +190,10 @@ class Session(ABC):
         """The kind of a column of this type: FLOAT32, NUMBER, or the type's name."""
 
     @abstractmethod
+    def texts_and_dates(self, types: Mapping[str, str]) -> dict[str, str]:
+        """Of columns of these types, those of texts (TEXT), and of dates and times (DATE)."""
+
+    @abstractmethod
     def target(self, table: TableName) -> Target:
         """The name that a table of this name would be created under, and what is there."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sqlkrp.engines.inputs import Input, look_at, spoken
 from sqlkrp.engines.session import Session, TableOrFile
 from sqlkrp.engines.statistics import statistics_of, values_of
+from sqlkrp.engines.texts import dates_in, texts_in
 from sqlkrp.errors import MissingValueError, ParameterError
 from sqlkrp.maps.columns import match_columns
 from sqlkrp.maps.source import Statistics, choose_rows
@@ -21,7 +22,7 @@ from sqlkrp.sql.job import LongInput
 from sqlkrp.sql.names import number, quote
 from sqlkrp.sql.options import Options
 from sqlkrp.sql.statement import Query, write
-from sqlkrp.stages import Program
+from sqlkrp.stages import Category, Prepare, Program
 
 __all__ = ["TableSource", "read_input"]
 
@@ -205,6 +206,29 @@ class TableSource:
                 raise MissingValueError(_MISSING)
             found += [np.nan if value is None else value for value in row]
         return np.array(found, dtype="float64")
+
+    @property
+    def texts_and_dates(self) -> Mapping[str, str]:
+        """By their types."""
+        return self.data.texts_and_dates
+
+    def dates_in(self, columns: Sequence[str]) -> list[str]:
+        """By a look at the first rows, and then at all."""
+        return dates_in(columns, self.data.relation, self._rows, self._session.dialect)
+
+    def values(self, columns: Sequence[str], at_most: int) -> dict[str, list[str | None] | None]:
+        """By a look at the first rows, and then at all."""
+        dialect = self._session.dialect
+        return texts_in(columns, at_most, self.data.relation, self._rows, dialect)
+
+    def _rows(self, statement: str) -> list[tuple[Any, ...]]:
+        return self._session.rows(statement, "a look at its texts")
+
+    def encoded(self, made: Sequence[Category]) -> TableSource:
+        """The same table, read as a SELECT of it and of what is made of its columns."""
+        names = Prepare.plain([one.name for one in made])
+        prepare = replace(names, categories=tuple(made))
+        return TableSource(self._session, self.data.encoded(prepare, self._session.dialect))
 
     def _aggregate(self, columns: Sequence[str], expressions: Sequence[str]) -> tuple[Any, ...]:
         return self._session.rows(

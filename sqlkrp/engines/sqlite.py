@@ -8,7 +8,7 @@ import os
 import re
 import sqlite3
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 from urllib.parse import quote as url_quote
@@ -30,7 +30,7 @@ from sqlkrp.engines.session import (
 )
 from sqlkrp.errors import ColumnError, EngineError
 from sqlkrp.files import csv_text
-from sqlkrp.maps.source import BOOLEAN, NUMBER
+from sqlkrp.maps.source import BOOLEAN, DATE, NUMBER, TEXT
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.sql.names import TableName, quote, quote_table, table_name
 from sqlkrp.sql.side_tables import Table, create_side_table
@@ -39,6 +39,8 @@ __all__ = ["SQLite"]
 
 _NUMBERS = re.compile(r"INT|REAL|FLOA|DOUB|NUM|DEC", re.IGNORECASE)
 _TEXTS = re.compile(r"CHAR|CLOB|TEXT|BLOB|DATE|TIME", re.IGNORECASE)
+_WORDS = re.compile(r"CHAR|CLOB|TEXT|STRING|ENUM", re.IGNORECASE)
+_DATES = re.compile(r"DATE|TIMESTAMP", re.IGNORECASE)
 _ROWS_AT_ONCE = 1000
 _COLUMNS_AT_ONCE = 1000
 # Steps of the engine between two looks at signals.
@@ -124,6 +126,14 @@ class SQLite(Session):
             return BOOLEAN
         is_number = _NUMBERS.search(type_name) and not _TEXTS.search(type_name)
         return NUMBER if is_number else type_name
+
+    def texts_and_dates(self, types: Mapping[str, str]) -> dict[str, str]:
+        # It has no dates but texts in columns that are called so; a time alone is none.
+        sorts = {
+            name: DATE if _DATES.search(one) else TEXT if _WORDS.search(one) else None
+            for name, one in types.items()
+        }
+        return {name: sort for name, sort in sorts.items() if sort is not None}
 
     def reads(self, relation: str) -> set[str]:
         # The plan opens tables and indexes by their database and root page.
