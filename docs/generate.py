@@ -14,8 +14,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from sqlkrp.arguments import parser
-from sqlkrp.cli import COMMANDS
+from sqlkrp.cli import parser
 from sqlkrp.maps import CLASSES, MAPS, FeatureMap
 from sqlkrp.maps.parameters import Parameter
 from sqlkrp.maps.shared import SingleMap
@@ -92,7 +91,7 @@ def cli() -> str:
 
 
 def _commands() -> dict[str, argparse.ArgumentParser]:
-    whole = parser(COMMANDS)
+    whole = parser()
     (commands,) = (one for one in whole._actions if isinstance(one, argparse._SubParsersAction))
     return dict(commands.choices)
 

@@ -439,7 +439,7 @@ MUTANTS = [
     ),
     # --- the wide form
     Mutant(
-        "sqlkrp/sql/wide.py",
+        "sqlkrp/sql/wide_shared.py",
         "{'+' if second > 0 else '-'}",
         "+",
         "a layer of shared sums adds what it should subtract",
@@ -453,7 +453,7 @@ MUTANTS = [
         ("tests/test_agreement.py::test_both_forms_equal_numpy_on_dyadic_data",),
     ),
     Mutant(
-        "sqlkrp/sql/wide.py",
+        "sqlkrp/sql/wide_inputs.py",
         'if stage.nulls == "error" and not levels.job.guard:',
         'if stage.nulls == "error":',
         "printed SQL does not stop at a missing value",
@@ -467,7 +467,7 @@ MUTANTS = [
         ("tests/test_defaults.py::test_values_beyond_the_bounds_are_read_as_these",),
     ),
     Mutant(
-        "sqlkrp/sql/wide.py",
+        "sqlkrp/sql/wide_inputs.py",
         "{balanced(finite, ' AND ')}",
         "{balanced(finite, ' OR ')}",
         "a row is complete if one of its values is there",
@@ -491,7 +491,7 @@ MUTANTS = [
         ("tests/test_dialects.py::test_what_does_not_fit_a_select_goes_on_in_an_array",),
     ),
     Mutant(
-        "sqlkrp/sql/wide.py",
+        "sqlkrp/sql/wide_inputs.py",
         "CASE WHEN length = 0 THEN {value}",
         "CASE WHEN length < 0 THEN {value}",
         "a row of zeros is divided by its length",
@@ -914,23 +914,23 @@ MUTANTS = [
         ),
     ),
     Mutant(
-        "sqlkrp/cli.py",
+        "sqlkrp/cli/commands/verify.py",
         "return 0 if result.ok else 1",
         "return 0",
         "sqlkrp verify exits with 0 whatever it found",
         ("tests/test_cli.py::test_verify_exits_1_when_the_engine_is_wrong",),
     ),
     Mutant(
-        "sqlkrp/cli.py",
-        "_require_new([path], given.replace or given.replace_map)",
-        "_require_new([], given.replace or given.replace_map)",
+        "sqlkrp/cli/commands/featurize.py",
+        "require_new(path, given.replace or given.replace_map)",
+        "pass",
         "featurize works for long before it says that the map's file is there",
         ("tests/test_cli.py::test_featurize_does_not_overwrite_before_or_after_the_work",),
     ),
     Mutant(
-        "sqlkrp/cli.py",
+        "sqlkrp/cli/commands/featurize.py",
         "        kept = kept_map(Path(path), fitted)\n",
-        "        require_free(Path(path))\n",
+        "        require_new(path, False)\n",
         "a map that is there and is the one drawn is in the way",
         ("tests/test_cli.py::test_a_map_that_a_model_may_need_is_not_replaced_in_passing",),
     ),
@@ -942,9 +942,9 @@ MUTANTS = [
         ("tests/test_house.py::test_doctests",),
     ),
     Mutant(
-        "sqlkrp/cli.py",
-        "        if not force and not path.is_dir():",
-        "        if not path.is_dir():",
+        "sqlkrp/cli/destinations.py",
+        "if not replace and not Path(path).is_dir():",
+        "if not Path(path).is_dir():",
         "--force does not replace a file",
         ("tests/test_cli.py::test_featurize_does_not_overwrite_before_or_after_the_work",),
     ),
@@ -1178,9 +1178,9 @@ MUTANTS = [
         ("tests/test_models.py::test_rows_with_missing_values_have_no_answer",),
     ),
     Mutant(
-        "sqlkrp/models/estimators.py",
-        "weights = -slopes[:, None] * read.weights",
-        "weights = slopes[:, None] * read.weights",
+        "sqlkrp/models/wrappers.py",
+        "weights = -slopes[:, None] * inner.weights",
+        "weights = slopes[:, None] * inner.weights",
         "calibrated probabilities are those of the other class",
         ("tests/test_models.py::test_every_estimator_says_in_sql_what_it_says_in_python",),
     ),
@@ -1277,7 +1277,7 @@ MUTANTS = [
     ),
     # --- arrays, pivots and declared columns of DuckDB ------------------------------------------
     Mutant(
-        "sqlkrp/sql/wide.py",
+        "sqlkrp/sql/wide_arrays.py",
         'there = "complete = 1" if levels.complete else ""\n    packed',
         'there = ""\n    packed',
         "rows without features are arrays of NULLs, which have no inner products",

@@ -18,8 +18,7 @@ import pytest
 from support import FORMS, dyadic, flipped_query, paper_krp, read_table, store
 
 import sqlkrp
-from sqlkrp.arguments import parser
-from sqlkrp.cli import COMMANDS, main
+from sqlkrp.cli import COMMANDS, main, parser
 from sqlkrp.maps import MAPS
 from sqlkrp.options import MAP_OPTIONS
 from sqlkrp.sql.tables import STEPS
@@ -711,7 +710,7 @@ def test_control_characters_in_names_are_shown_escaped(run_cli, tmp_path):
 def test_each_command_s_help_has_an_example_that_parses(run_cli, command):
     help_text = " ".join(run_cli(command, "--help").stdout.split())
     example = help_text.split(f"example: sqlkrp {command} ")[1].split()
-    assert parser(COMMANDS).parse_args([command, *example]).run
+    assert parser().parse_args([command, *example]).run
 
 
 def options_in(help_text):
@@ -770,7 +769,7 @@ def test_defaults_in_help_are_those_of_the_constructor(run_cli):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_option_says_what_it_is(command):
-    one = parser(COMMANDS)._subparsers._group_actions[0].choices[command]
+    one = parser()._subparsers._group_actions[0].choices[command]
     for action in one._actions:
         assert action.help, action.option_strings
         assert action.help == "==SUPPRESS==" or len(action.help.split()) >= 3, action.help
@@ -778,7 +777,7 @@ def test_every_option_says_what_it_is(command):
 
 def test_numbers_may_be_auto_and_none_is_none(run_cli):
     def read(*words):
-        return parser(COMMANDS).parse_args(["draw", "t.csv", "-o", "m", *words])
+        return parser().parse_args(["draw", "t.csv", "-o", "m", *words])
 
     assert read("--gamma", "auto").map_gamma == read("--terms", "auto").map_n_terms == "auto"
     assert (read("--gamma", "0.5").map_gamma, read("--terms", "5").map_n_terms) == (0.5, 5)
@@ -793,7 +792,7 @@ def test_numbers_may_be_auto_and_none_is_none(run_cli):
 
 def test_commands_and_options_are_in_the_reference():
     page = (DIGITS.parents[1] / "docs" / "cli.md").read_text()
-    choices = parser(COMMANDS)._subparsers._group_actions[0].choices
+    choices = parser()._subparsers._group_actions[0].choices
     assert sorted(choices) == sorted(COMMANDS)
     for name, one in choices.items():
         assert f"sqlkrp {name}" in page

@@ -7,8 +7,7 @@ import pytest
 from support import dyadic, paper_krp, store
 
 import sqlkrp
-from sqlkrp.arguments import parser
-from sqlkrp.cli import COMMANDS
+from sqlkrp.cli import parser
 from sqlkrp.errors import ParameterError, SqlkrpError, UnknownParameterError
 from sqlkrp.sql.options import OPTIONS, Options
 
@@ -103,9 +102,7 @@ def test_options_are_one_value_that_cannot_change():
 
 
 def test_the_command_line_has_the_declared_choices_defaults_and_meanings():
-    (commands,) = (
-        one.choices for one in parser(COMMANDS)._actions if isinstance(one.choices, dict)
-    )
+    (commands,) = (one.choices for one in parser()._actions if isinstance(one.choices, dict))
     known = {one.dest: one for one in commands["run"]._actions}
     for name in ("form", "stage", "output", "plan", "long", "rows"):
         one, declared = known[name], OPTIONS[name]

@@ -12,8 +12,7 @@ from sklearn.base import clone
 from support import dyadic
 
 import sqlkrp
-from sqlkrp.arguments import parser
-from sqlkrp.cli import COMMANDS
+from sqlkrp.cli import parser
 from sqlkrp.errors import ParameterError, UnknownParameterError
 from sqlkrp.maps import CLASSES, MAPS
 from sqlkrp.maps.allowed import Even, Number, OneOf, PowerOfTwo, Seed, Switch, Whole
@@ -190,7 +189,7 @@ def test_a_parameter_is_one_option_whatever_the_map():
 
 
 def test_options_of_maps_do_not_hide_those_of_commands():
-    (commands,) = (of.choices for of in parser(COMMANDS)._actions if isinstance(of.choices, dict))
+    (commands,) = (of.choices for of in parser()._actions if isinstance(of.choices, dict))
     for command in ("featurize", "draw"):
         dests = [action.dest for action in commands[command]._actions]
         assert {f"map_{one.name}" for one in MAP_OPTIONS.values()} <= set(dests)

@@ -12,16 +12,11 @@ from sqlkrp.errors import ColumnError, ParameterError
 from sqlkrp.maps.advice import counted
 from sqlkrp.maps.feature_map import FeatureMap, require_map
 from sqlkrp.maps.parameters import copied
-from sqlkrp.models.estimators import (
-    ESTIMATORS,
-    Decisions,
-    of_inputs,
-    read_estimator,
-    votes_of,
-    with_inverse,
-)
+from sqlkrp.models.decisions import Decisions, of_inputs, votes_of
+from sqlkrp.models.estimators import ESTIMATORS, read_estimator
 from sqlkrp.models.fronts import front_of, is_numbered
 from sqlkrp.models.model import PREDICTION, Model, answer_names
+from sqlkrp.models.regressions import with_inverse
 from sqlkrp.models.together import made_of
 from sqlkrp.models.transformers import name_of
 from sqlkrp.models.values import Feature, Item, Value

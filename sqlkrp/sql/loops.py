@@ -18,7 +18,8 @@ from sqlkrp.sql.job import Job, Written
 from sqlkrp.sql.levels import Levels
 from sqlkrp.sql.names import balanced, firm_cast, soft_cast
 from sqlkrp.sql.vectors import Vector
-from sqlkrp.sql.wide import begun, casts, ended, written
+from sqlkrp.sql.wide import begun, ended, written
+from sqlkrp.sql.wide_inputs import casts
 from sqlkrp.stages import Array, Paths, Prepare, Stage
 from sqlkrp.stages.records import Butterflies, Distances, Elementwise, Linear, SumOfProducts
 

@@ -1,0 +1,86 @@
+"""``sqlkrp score``: what a model says of rows."""
+
+from __future__ import annotations
+
+import argparse
+
+from sqlkrp.cli.answers import add_answers, answers_of
+from sqlkrp.cli.command import Command, Parser
+from sqlkrp.cli.console import say
+from sqlkrp.cli.map_files import add_model, load_asked
+from sqlkrp.cli.sources import add_database, add_engine, open_database, table_of
+from sqlkrp.cli.statements import add_how, add_keep, add_long, add_sql, options_of_run
+from sqlkrp.maps.advice import counted
+from sqlkrp.models.sketches import HOLDS
+
+__all__ = ["COMMAND"]
+
+
+def _add_arguments(one: Parser) -> None:
+    add_model(one)
+    add_database(one, file=True)
+    one.group("input").add_argument(
+        "--features",
+        metavar="NAME",
+        help="in place of --table: the table of DB that holds the features of the model's map",
+    )
+    one.group("input").add_argument(
+        "--holds",
+        choices=HOLDS,
+        metavar="WHAT",
+        default="features",
+        help="of --features, for rank-one projections: features, bits (their signs, packed), or "
+        "sketches (full ones, for a model of signs) (default: features)",
+    )
+    add_long(one)
+    output = one.group("output")
+    output.add_argument("--into", metavar="NAME", help="the table or view of DB to create")
+    output.add_argument(
+        "--to",
+        dest="path",
+        metavar="DEST",
+        help="in place of --into: the file to write: .csv, .csv.gz or .parquet, or - for CSV on "
+        "standard output",
+    )
+    output.add_argument("--view", action="store_true", help="create a view, not a table")
+    output.add_argument(
+        "--replace", action="store_true", help="replace the table, view or file if it exists"
+    )
+    add_keep(one)
+    add_answers(one)
+    add_how(one)
+    add_sql(one)
+    add_engine(one)
+
+
+def _run(given: argparse.Namespace) -> int:
+    fitted, given.to = load_asked(given), given.path
+    with open_database(given, given.file, write=given.into is not None) as database:
+        run = database.score(
+            fitted,
+            None if given.features else table_of(given, given.file),
+            features=given.features,
+            holds=given.holds,
+            into=given.into,
+            path=given.path,
+            view=given.view,
+            replace=given.replace,
+            **answers_of(given),
+            **options_of_run(given),
+        )
+    what = "a view" if run.rows is None else counted(run.rows, "row")
+    said = ", ".join(run.statement.columns[run.statement.n_kept :])
+    verb = "wrote" if given.into is None else "created"
+    told = f"{given.into or given.path}: {what} of {said}; {run.statement.form} form"
+    error = [] if fitted.error is None else [("error", fitted.error)]
+    say(given, [(verb, told), ("model", run.digest[:12]), *error])
+    return 0
+
+
+COMMAND = Command(
+    "MODEL (--db DB --table NAME | --file FILE) (--into NAME | --to DEST) [options]",
+    "score rows with a model where they live: labels, probabilities or predictions",
+    "churn.model.json --db sales.duckdb --table sales --into churn_scores --keep id",
+    _add_arguments,
+    _run,
+)

@@ -1,0 +1,61 @@
+"""How what is typed is read: paths, names and numbers."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import re
+from pathlib import Path
+
+__all__ = ["file_or_table", "names", "numbers", "path", "path_to_write", "three_names"]
+
+
+def path(value: str) -> str:
+    """A path that is not empty, as that would be the folder that the command runs in."""
+    if not value:
+        raise argparse.ArgumentTypeError("the name is empty: give one")
+    return value
+
+
+def path_to_write(value: str) -> str:
+    """The path of what is not written to standard output, as features are."""
+    if value == "-":
+        raise argparse.ArgumentTypeError("this is not written to standard output: give a name")
+    return path(value)
+
+
+def file_or_table(name: str) -> Path | str:
+    """What is named so: a file, if it ends as files do."""
+    is_file = name.lower().endswith((".csv", ".csv.gz", ".tsv", ".parquet"))
+    return Path(name) if is_file else name
+
+
+def numbers(value: str) -> list[int]:
+    """Numbers and ranges of them, such as 0-99,120."""
+    found: list[int] = []
+    for part in value.split(","):
+        match = re.fullmatch(r"(\d{1,7})(?:-(\d{1,7}))?", part)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if first > last:
+            raise argparse.ArgumentTypeError(f"{part!r} is no number or range, such as 0-99,120")
+        found += range(first, last + 1)
+    return found
+
+
+def names(value: str) -> list[str]:
+    """Names separated by commas; one that holds a comma stands in double quotes."""
+    try:
+        (found,) = csv.reader([value], skipinitialspace=True, strict=True) if value else ([],)
+    except (csv.Error, ValueError):
+        found = []
+    if not all(found) or not found:
+        raise argparse.ArgumentTypeError("name columns, such as height,width or 'a,\"b,c\"'")
+    return found
+
+
+def three_names(value: str) -> tuple[str, ...]:
+    """The columns of sparse input."""
+    three = tuple(names(value))
+    if len(three) != 3:
+        raise argparse.ArgumentTypeError("name three columns, such as row,feature,value")
+    return three

@@ -1,0 +1,29 @@
+"""Sums of the wide form as functions of arrays: many inputs with as many literal numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlkrp.sql.levels import Levels
+from sqlkrp.sql.vectors import Vector
+from sqlkrp.stages import Array
+
+__all__ = ["functions_of_array"]
+
+
+def functions_of_array(
+    levels: Levels, function: str | None, matrix: Array, values: Vector
+) -> Iterator[str]:
+    """A function of one array of the values, and of each row of a matrix as one literal."""
+    dialect, dtype = levels.dialect, levels.job.dtype
+    assert function is not None
+    assert dialect.array_cast is not None
+    facts = {"type": levels.job.type_name, "count": len(values)}
+    there = "complete = 1" if levels.complete else ""
+    packed = Vector(values, there=there).as_array(dialect)
+    (array,) = levels.level({"a": dialect.array_cast.format(array=packed, **facts)}).values()
+    # So many digits are read as the same number again.
+    digits = f"%.{9 if dtype == 'float32' else 17}g"
+    for row in matrix.astype(dtype).tolist():
+        numbers = ",".join(map(digits.__mod__, row))
+        yield function.format(array=array, numbers=numbers, **facts)
