@@ -21,11 +21,10 @@ from sqlkrp.maps.linear import PCA
 from sqlkrp.maps.monomials import Monomials
 from sqlkrp.maps.parameters import copied
 from sqlkrp.stages import Array
+from sqlkrp.training.asked import LOGISTIC, SQUARES
 from sqlkrp.training.seen import Seen
 
-__all__ = ["LOGISTIC", "LOSSES", "SQUARES", "Candidate", "Drawn", "asked_for", "by_default"]
-
-SQUARES, LOGISTIC, SQUARED_HINGE = LOSSES = ("squares", "logistic", "squared-hinge")
+__all__ = ["Candidate", "Drawn", "asked_for", "by_default"]
 
 # What the default search was tuned with; see docs/training.md.
 _FEATURES, _LANDMARKS, _MANY_COLUMNS, _SHORTENED = 1_000, 300, 100, 50

@@ -12,7 +12,7 @@ from sqlkrp.errors import ParameterError
 from sqlkrp.maps.source import BOOLEAN, NUMERIC
 from sqlkrp.stages import Array
 
-__all__ = ["CLASSIFICATION", "REGRESSION", "TASKS", "Labels"]
+__all__ = ["CLASSIFICATION", "REGRESSION", "TASKS", "Label", "Labels"]
 
 CLASSIFICATION, REGRESSION = TASKS = ("classification", "regression")
 

@@ -61,7 +61,7 @@ def _score(features: Array, sample: Sample, split: Split, judge: Judge) -> float
     for fold in range(split.n_folds):
         here = sample.folds == fold
         parts.append(Moments.empty(np.zeros(features.shape[1]), judge.n_targets))
-        weights = None if sample.weights is None else sample.weights[here]
+        weights = None if sample.learning_weights is None else sample.learning_weights[here]
         parts[-1].add(features[here], targets[here], weights)
     scores = []
     for fold in split.predicted:

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqlkrp.stages import Array
-from sqlkrp.training.candidates import SQUARES, Drawn
+from sqlkrp.training.asked import SQUARES
+from sqlkrp.training.candidates import Drawn
 from sqlkrp.training.folds import TEST, Split, mixed
 from sqlkrp.training.judging import Calibration, Judge
-from sqlkrp.training.losses import LOSSES, Batch, fit_loss
+from sqlkrp.training.losses import Batch, fit_loss
 from sqlkrp.training.moments import Fit, Moments, solve, squared_error, sum_of
 from sqlkrp.training.rows import Rows
-from sqlkrp.training.searching import PENALTIES, Tried
+from sqlkrp.training.searching import BY_PASSES, PENALTIES, Tried
 
 __all__ = ["Learned", "learn"]
 
@@ -55,8 +56,6 @@ class Learned:
     """Of the rows that were held out of everything."""
     rows: int
     test_rows: int
-    range: tuple[float, float]
-    """The least and the largest label of a regression."""
 
 
 def learn(
@@ -95,7 +94,6 @@ def learn(
     else:
         fit = _fit(taken, rows, split, judge, whole, [*range(split.n_folds), TEST], on_rows)
     test = judged[1][best].calibrated(calibration) if judged[1] else None
-    low, high = rows.labels.least, rows.labels.largest
     return Learned(
         fit,
         calibration,
@@ -103,7 +101,6 @@ def learn(
         test,
         seen.rows,
         parts[TEST].rows if TEST in parts else 0,
-        (low, high),
     )
 
 
@@ -118,12 +115,13 @@ def _moments(
     for batch, codes, places in rows.parts(split):
         features = drawn.features(batch.inputs)
         targets = judge.targets(batch.labels, codes)
+        weights = rows.weights_to_learn(batch, codes)
         for part in np.unique(places).tolist():
             if part not in parts:
                 parts[part] = Moments.empty(pivot, judge.n_targets, middle)
             here = places == part
-            weights = None if batch.weights is None else batch.weights[here]
-            parts[part].add(features[here], targets[here], weights)
+            counts = None if weights is None else weights[here]
+            parts[part].add(features[here], targets[here], counts)
         on_rows(len(batch))
     return parts
 
@@ -155,14 +153,15 @@ def _fit(
     def passes() -> Iterator[Batch]:
         for batch, codes, places in rows.parts(split):
             inside = np.isin(places, list(chosen))
-            weights = None if batch.weights is None else batch.weights[inside]
-            yield drawn.features(batch.inputs[inside]), codes[inside], weights
+            weights = rows.weights_to_learn(batch, codes)
+            counts = None if weights is None else weights[inside]
+            yield drawn.features(batch.inputs[inside]), codes[inside], counts
             on_rows(len(batch))
 
     (start,) = solve(moments, [taken.penalty])
     scaling = moments.means, moments.deviations
     return fit_loss(
-        LOSSES[drawn.candidate.loss], passes, drawn.n_features, len(judge.classes), taken.penalty,
+        BY_PASSES[drawn.candidate.loss], passes, drawn.n_features, len(judge.classes), taken.penalty,
         scaling, start, max_passes=_PASSES,
     )  # fmt: skip
 

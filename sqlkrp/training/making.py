@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from sqlkrp.maps.feature_map import FeatureMap
-from sqlkrp.models.estimators import Decisions, of_inputs
+from sqlkrp.models.decisions import Decisions, of_inputs
 from sqlkrp.models.model import PREDICTION, Model, answer_names
 from sqlkrp.models.together import made_of
 from sqlkrp.models.values import Feature, Reader, Value
@@ -17,7 +15,6 @@ from sqlkrp.stages import Answers, Array, Bounds, Category, Prepare, Program
 from sqlkrp.training.candidates import Drawn
 from sqlkrp.training.judging import Judge
 from sqlkrp.training.learning import Learned
-
 
 __all__ = ["made"]
 
@@ -50,7 +47,7 @@ def made(
     if isinstance(last, Answers):
         outputs, says = answer_names(last), last.says[:2]
     else:
-        whole.append(Bounds(1, *(np.array([one]) for one in learned.range)))
+        whole.append(Bounds(1, *(np.array([one]) for one in judge.range)))
         outputs, says = (PREDICTION,), (PREDICTION,)
     found = Model(title, None, stages.names, len(stages.stages), says, training=training)
     found.become(Program(tuple(whole), outputs), seed, dict(left_out))

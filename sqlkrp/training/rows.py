@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from sqlkrp.engines.statistics import values_of
 from sqlkrp.errors import ParameterError
 from sqlkrp.maps.source import NUMERIC
 from sqlkrp.sql.names import quote
-from sqlkrp.stages import Array, Prepare
+from sqlkrp.stages import Array
 from sqlkrp.training.folds import Split, hashes_of_rows, hashes_of_texts
 from sqlkrp.training.labels import Labels
 
@@ -75,11 +75,17 @@ class Rows:
     """The labelled rows of a table."""
 
     def __init__(
-        self, session: Session, data: Input, front: Prepare, named: Named, labels: Labels, seed: int
+        self,
+        session: Session,
+        data: Input,
+        inputs: Sequence[str],
+        named: Named,
+        labels: Labels,
+        seed: int,
     ) -> None:
         self._session = session
         self._data = data
-        self.front = front
+        self.inputs = inputs
         self.named = named
         self.labels = labels
         self.seed = seed
@@ -87,6 +93,7 @@ class Rows:
         self.unweighted = 0
         self.bytes_read = 0
         self._held: list[Batch] | None = None
+        self._class_weights: Array | None = None
 
     # --- passes -----------------------------------------------------------------------------------
 
@@ -109,6 +116,20 @@ class Rows:
             codes = self.labels.codes_of(batch.labels)
             yield batch, self.labels.places_of(codes), split.parts(batch.marks, codes)
 
+    def balance(self, split: Split) -> None:
+        """Count rows of rare classes more, so that all classes count as much."""
+        counts = np.zeros(len(self.labels.codes))
+        for batch, codes, _ in self.parts(split):
+            counts += np.bincount(codes, batch.weights, len(counts))
+        self._class_weights = counts.sum() / (len(counts) * np.maximum(counts, 1e-300))
+
+    def weights_to_learn(self, batch: Batch, codes: Codes) -> Array | None:
+        """How much each row counts where a model is learned; what it is worth is not weighed so."""
+        if self._class_weights is None:
+            return batch.weights
+        of_class: Array = self._class_weights[codes]
+        return of_class if batch.weights is None else of_class * batch.weights
+
     def batches(self) -> Iterator[Batch]:
         """All labelled rows, some at a time."""
         if self._held is not None:
@@ -125,10 +146,9 @@ class Rows:
     # --- reading ----------------------------------------------------------------------------------
 
     def _read(self) -> Iterator[Batch]:
-        dialect, named = self._session.dialect, self.named
-        data = self._data.encoded(self.front, dialect)
+        dialect, named, data = self._session.dialect, self.named, self._data
         is_number = {one: data.kinds[one] in NUMERIC for one in named.columns}
-        numbers = [*self.front.columns, *(one for one in named.columns if is_number[one])]
+        numbers = [*self.inputs, *(one for one in named.columns if is_number[one])]
         texts = [one for one in named.columns if not is_number[one]]
         listed = [*values_of(data, dialect, numbers)]
         listed += [
@@ -138,7 +158,7 @@ class Rows:
         relation = f"(SELECT {', '.join(listed)} FROM {data.relation} AS named)"
         values = [f"v{i}" for i in range(len(numbers))]
         of_texts = [f"t{i}" for i in range(len(texts))]
-        count = len(self.front.columns)
+        count = len(self.inputs)
         for table, columns in self._session.stream(relation, values, of_texts, _READING):
             self.bytes_read += table.nbytes + sum(_size(one) for one in columns)
             found = dict(zip(texts, columns, strict=True))

@@ -9,17 +9,20 @@ import numpy as np
 
 from sqlkrp.display import Shown
 from sqlkrp.stages import Array
-from sqlkrp.training.candidates import SQUARES, Candidate, Drawn
+from sqlkrp.training.asked import SQUARES
+from sqlkrp.training.candidates import Candidate, Drawn
 from sqlkrp.training.folds import Split
 from sqlkrp.training.judging import Judge
-from sqlkrp.training.losses import LOSSES, fit_loss
+from sqlkrp.training.losses import fit_loss, logistic, squared_hinge
 from sqlkrp.training.moments import Fit, Moments, solve, sum_of
 from sqlkrp.training.seen import Sample, Seen
 
-__all__ = ["PENALTIES", "Tried", "chosen", "try_all"]
+__all__ = ["BY_PASSES", "PENALTIES", "Tried", "chosen", "try_all"]
 
+#: The losses that take passes over the rows, by their names.
+BY_PASSES = {one.name: one for one in (logistic, squared_hinge)}
 #: Of least squares, a row; features have deviation 1.
-PENALTIES = tuple(10.0**power for power in range(-8, 1))
+PENALTIES = tuple(10.0**power for power in range(-8, 2))
 # Of other losses, which take a fit each.
 _FEWER_PENALTIES = (1e-4, 1e-3, 1e-2)
 _PASSES = 50
@@ -103,7 +106,7 @@ def _fits(
     parts = []
     for fold in range(split.n_folds):
         here = sample.folds == fold
-        weights = None if sample.weights is None else sample.weights[here]
+        weights = None if sample.learning_weights is None else sample.learning_weights[here]
         moments = Moments.empty(pivot, judge.n_targets, middle)
         moments.add(features[here], targets[here], weights)
         parts.append(moments)
@@ -113,13 +116,13 @@ def _fits(
             yield [(fold, one) for one in solve(before, PENALTIES)]
             continue
         inside = np.isin(sample.folds, list(split.before(fold)))
-        weights = None if sample.weights is None else sample.weights[inside]
+        weights = None if sample.learning_weights is None else sample.learning_weights[inside]
         rows = [(features[inside], sample.codes[inside], weights)]
         (start,) = solve(before, [_FEWER_PENALTIES[-1]])
         found = []
         for penalty in reversed(_FEWER_PENALTIES):
             start = fit_loss(
-                LOSSES[loss], lambda rows=rows: rows, features.shape[1], len(judge.classes),
+                BY_PASSES[loss], lambda rows=rows: rows, features.shape[1], len(judge.classes),
                 penalty, (before.means, before.deviations), start, 1e-5, _PASSES,
             )  # fmt: skip
             found.append((fold, start))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sqlkrp.maps.source import NUMBER, Statistics, choose_rows
-from sqlkrp.stages import Array, Prepare, Program
+from sqlkrp.stages import Array, Program
 from sqlkrp.training.folds import TEST, mixed
 from sqlkrp.training.rows import Batch, hashed
 
@@ -28,6 +28,22 @@ class Sample:
     codes: Codes
     folds: Codes
     weights: Array | None
+    learning_weights: Array | None
+    """How much each row counts where a model is learned."""
+
+    def only(self, chosen: NDArray[np.bool_]) -> Sample:
+        """Some of the rows."""
+        weights, learning = (
+            None if one is None else one[chosen] for one in (self.weights, self.learning_weights)
+        )
+        return Sample(
+            self.inputs[chosen],
+            self.labels[chosen],
+            self.codes[chosen],
+            self.folds[chosen],
+            weights,
+            learning,
+        )
 
 
 class Seen:
@@ -38,12 +54,14 @@ class Seen:
     is_sparse = False
     no_rows = ""
 
-    def __init__(self, front: Prepare, kinds: Mapping[str, str], size: int, seed: int) -> None:
-        self.columns = front.columns
-        self.kinds = {name: kinds.get(name, NUMBER) for name in front.columns}
+    def __init__(
+        self, columns: Sequence[str], kinds: Mapping[str, str], size: int, seed: int
+    ) -> None:
+        self.columns = tuple(columns)
+        self.kinds = {name: kinds.get(name, NUMBER) for name in columns}
         self._size, self._seed = size, seed
         self._moments: _Moments | None = None
-        self._parts: list[tuple[Any, ...]] = []
+        self._parts: list[tuple[NDArray[np.uint64], Sample]] = []
         self._largest: np.uint64 | None = None
         self.rows = 0
         self.drawn: Sample
@@ -51,49 +69,41 @@ class Seen:
 
     # --- looking ----------------------------------------------------------------------------------
 
-    def look(self, batch: Batch, codes: Codes, folds: Codes) -> None:
+    def look(
+        self, batch: Batch, codes: Codes, folds: Codes, learning_weights: Array | None
+    ) -> None:
         """Rows, of which those that are held out are not looked at."""
         training = folds != TEST
-        batch, codes, folds = batch.only(training), codes[training], folds[training]
-        if not len(batch):
+        rows = Sample(batch.inputs, batch.labels, codes, folds, batch.weights, learning_weights)
+        rows, marks = rows.only(training), batch.row_marks[training]
+        if not len(marks):
             return
-        self.rows += len(batch)
+        self.rows += len(marks)
         if self._moments is None:
-            self._moments = _Moments(batch.inputs)
-        self._moments.look(batch.inputs)
-        order = mixed(batch.row_marks ^ mixed(hashed(batch.labels, self._seed)), self._seed + 1)
+            self._moments = _Moments(rows.inputs)
+        self._moments.look(rows.inputs)
+        # Rows of one place in this order are the same in all that is looked at.
+        order = mixed(marks ^ mixed(hashed(rows.labels, self._seed)), self._seed + 1)
         if self._largest is not None:
             few = order < self._largest
-            batch, codes, folds, order = batch.only(few), codes[few], folds[few], order[few]
-        self._parts.append((order, batch, codes, folds))
-        if sum(len(one[0]) for one in self._parts) > 2 * self._size:
+            rows, order = rows.only(few), order[few]
+        self._parts.append((order, rows))
+        if sum(len(one) for one, _ in self._parts) > 2 * self._size:
             self._cut()
 
     def _cut(self) -> None:
-        orders, batches, codes, folds = zip(*self._parts, strict=True)
-        order = np.concatenate(orders)
+        order = np.concatenate([one for one, _ in self._parts])
         places = np.argsort(order, kind="stable")[: self._size]
-        weights = None
-        if batches[0].weights is not None:
-            weights = np.concatenate([one.weights for one in batches])[places]
-        batch = Batch(
-            np.concatenate([one.inputs for one in batches])[places],
-            np.concatenate([one.labels for one in batches])[places],
-            weights,
-            np.concatenate([one.row_marks for one in batches])[places],
-            np.concatenate([one.marks for one in batches])[places],
-        )
-        self._parts = [
-            (order[places], batch, np.concatenate(codes)[places], np.concatenate(folds)[places])
-        ]
+        together = [_joined([getattr(rows, name) for _, rows in self._parts], places)
+                    for name in (one.name for one in fields(Sample))]  # fmt: skip
+        self._parts = [(order[places], Sample(*together))]
         if len(places) == self._size:
             self._largest = order[places[-1]]
 
     def close(self) -> None:
         """All rows were looked at."""
         self._cut()
-        ((_, batch, codes, folds),) = self._parts
-        self.drawn = Sample(batch.inputs, batch.labels, codes, folds, batch.weights)
+        ((_, self.drawn),) = self._parts
         assert self._moments is not None
         self._all = self._moments.statistics()
 
@@ -137,6 +147,10 @@ class Seen:
         whole: Array = values.astype("f8")
         whole = whole[~np.isnan(whole).any(axis=1)]
         return np.asarray(whole.mean(axis=0))
+
+
+def _joined(parts: Sequence[Any], places: NDArray[np.int64]) -> Any:
+    return None if parts[0] is None else np.concatenate(parts)[places]
 
 
 class _Moments:

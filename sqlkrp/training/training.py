@@ -3,38 +3,40 @@
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-import numpy as np
-
+from sqlkrp.engines import connect
 from sqlkrp.engines.sources import TableSource
 from sqlkrp.errors import ColumnError, ParameterError
+from sqlkrp.maps.advice import counted
 from sqlkrp.maps.allowed import Number, OneOf, Whole
 from sqlkrp.maps.columns import match_columns
 from sqlkrp.maps.feature_map import FeatureMap
-from sqlkrp.maps.monomials import Monomials
+from sqlkrp.maps.reading import Reading, read_columns, what_becomes
+from sqlkrp.maps.source import BOOLEAN, is_table
 from sqlkrp.models.model import Model
 from sqlkrp.sql.options import name_list
 from sqlkrp.stages import Prepare
-from sqlkrp.training.candidates import LOSSES, SQUARES, asked_for, by_default
+from sqlkrp.training.asked import FOLDS, LOSSES, SAMPLE, SQUARES, TEST_SHARE
+from sqlkrp.training.candidates import asked_for, by_default
 from sqlkrp.training.folds import Split
 from sqlkrp.training.judging import Judge
-from sqlkrp.training.labels import Labels
-from sqlkrp.training.leaks import Leak, leaks
-from sqlkrp.training.learning import Learned, learn
+from sqlkrp.training.labels import CLASSIFICATION, Labels
+from sqlkrp.training.leaks import leaks
+from sqlkrp.training.learning import learn
 from sqlkrp.training.making import made
+from sqlkrp.training.recording import record, title_of
 from sqlkrp.training.rows import Named, Rows
-from sqlkrp.training.searching import Choice, Tried, chosen, try_all
+from sqlkrp.training.searching import Tried, chosen, try_all
 from sqlkrp.training.seen import Seen
 
 __all__ = ["Progress", "train"]
 
 #: Called with what is being done, and the rows that it has been done to.
 Progress = Callable[[str, int], None]
-
-_SAMPLE, _FOLDS, _TEST_SHARE = 5_000, 5, 0.2
 
 
 def train(
@@ -52,9 +54,9 @@ def train(
     groups: str | None = None,
     time: str | None = None,
     class_weight: str | None = None,
-    folds: int = _FOLDS,
-    test_share: float = _TEST_SHARE,
-    sample: int = _SAMPLE,
+    folds: int = FOLDS,
+    test_share: float = TEST_SHARE,
+    sample: int = SAMPLE,
     simplest: bool = False,
     budget: float | None = None,
     categories: str | None = "auto",
@@ -69,9 +71,9 @@ def train(
     which are read some at a time and not kept. ``test_share`` of the rows is held out of all of
     this, to say what the model is worth; the model that is returned has learned of these too.
     """
-    started = clock.perf_counter()
+    given = dict(locals())
     if not isinstance(source, TableSource):
-        return _of_frame(source, label, locals())
+        return _of_frame(source, label, given)
     OneOf(dict.fromkeys(LOSSES, "")).require("loss", loss)
     if class_weight is not None:
         OneOf({"balanced": ""}).require("class_weight", class_weight)
@@ -81,15 +83,161 @@ def train(
     if share > 0.9:
         raise ParameterError(f"test_share={test_share!r} is not allowed: hold out at most 0.9")
     named = Named(label, weights, groups, time)
-    excluded, kept = name_list("exclude", exclude), name_list("keep", keep)
+    match_columns(named.columns, source.kinds, where=source.data.name)
     included = None if include is None else name_list("include", include)
-    front = _front(source, named, included, excluded, kept, categories, dates)
-    kinds = source.data.kinds
-    labels = Labels(label, kinds[label], task)
-    rows = Rows(source.session, source.data, front.program.prepare, named, labels, random_state)
+    beside = [*named.columns, *name_list("keep", keep)]
+    if included is not None and (both := [one for one in named.columns if one in included]):
+        raise ColumnError(f"column {both[0]!r} is both included and no feature: leave it out")
+    reading = read_columns(
+        source, included, name_list("exclude", exclude), beside, categories=categories, dates=dates
+    )
+    labels = Labels(label, source.kinds[label], task)
+    training = _Training(
+        reading, named, labels, _Asked(maps, metric, loss, sample, simplest, budget, random_state),
+        on_progress,
+    )  # fmt: skip
+    split = Split(
+        folds,
+        share,
+        by_class=groups is None and time is None,
+        in_order=time is not None,
+    )
     with source.session.transaction(keep=False):
-        return _Trained(source, front, rows, labels).run(
-            started=started, maps=maps, metric=metric, loss=loss, folds=folds, share=share,
-            sample=sample, simplest=simplest, budget=budget, seed=random_state,
-            class_weight=class_weight, on_progress=on_progress,
+        return training.run(split, class_weight)
+
+
+def _of_frame(source: Any, label: str, given: Mapping[str, Any]) -> Model:
+    """The same of a DataFrame, by DuckDB in this process."""
+    if not is_table(source):
+        raise ParameterError(
+            f"a {type(source).__name__} is no table of labelled rows: give db.source(name), or a "
+            "DataFrame"
+        )
+    with connect() as database:
+        database.connection.register("frame", source)
+        options = {
+            name: value
+            for name, value in given.items()
+            if name not in ("source", "label", "started")
+        }
+        return train(database.source("frame"), label, **options)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """How the search is to be made."""
+
+    maps: Iterable[FeatureMap] | None
+    metric: str | None
+    loss: str
+    sample: int
+    simplest: bool
+    budget: float | None
+    seed: int
+
+
+@dataclass
+class _Training:
+    """One run: from the columns of a source to a model."""
+
+    reading: Reading
+    named: Named
+    labels: Labels
+    asked: _Asked
+    on_progress: Progress
+
+    def run(self, split: Split, class_weight: str | None) -> Model:
+        """All passes over the rows."""
+        started = clock.perf_counter()
+        source = self.reading.source
+        assert isinstance(source, TableSource)
+        seed = self.asked.seed
+        rows = Rows(
+            source.session, source.data, self.reading.columns, self.named, self.labels, seed
+        )
+        rows.split(split, partial(self.on_progress, "reading labels"))
+        self._require_learnable(split)
+        range = self.labels.least, self.labels.largest
+        judge = Judge.of(self.labels.task, self._classes, self.asked.metric, range)
+        if class_weight is not None:
+            rows.balance(split)
+        seen = Seen(self.reading.columns, source.kinds, self.asked.sample, seed)
+        for batch, codes, places in rows.parts(split):
+            seen.look(batch, codes, places, rows.weights_to_learn(batch, codes))
+            self.on_progress("looking at columns", len(batch))
+        seen.close()
+        if not seen.usable:
+            raise ColumnError(
+                f"no column of {source.data.name} has more than one value in the rows of training: "
+                "there is nothing to learn from"
+            )
+        tried, in_time = self._search(seen, split, judge, started)
+        choice = chosen(tried, simplest=self.asked.simplest)
+        learned = learn(
+            choice.taken, rows, split, judge, split.rows, partial(self.on_progress, "learning")
+        )
+        suspects = leaks(self._inputs_of(seen), seen, split, judge, choice.taken.mean)
+        front = self._front(source)
+        told = record(
+            self.labels, judge, split, rows, tried, choice, learned, suspects,
+            what_becomes(front, self.reading.left_out, self.labels.column), in_time=in_time,
+            seconds=clock.perf_counter() - started, seed=seed,
         )  # fmt: skip
+        return made(
+            title_of(choice.taken), choice.taken.drawn, learned, judge, front, seed,
+            self.reading.left_out, told,
+        )  # fmt: skip
+
+    def _search(
+        self, seen: Seen, split: Split, judge: Judge, started: float
+    ) -> tuple[list[Tried], bool]:
+        """What candidates are worth, as far as there is time; and whether there was for all."""
+        asked, is_classes = self.asked, judge.is_classification
+        if asked.maps is None:
+            candidates = by_default(seen, asked.seed, is_classification=is_classes)
+        else:
+            candidates = asked_for(asked.maps, asked.seed, asked.loss, is_classification=is_classes)
+
+        def on_tried(one: Tried) -> bool:
+            self.on_progress(one.name, len(seen.drawn.inputs))
+            return asked.budget is None or clock.perf_counter() - started < asked.budget
+
+        tried = try_all(candidates, seen, split, judge, on_tried)
+        return tried, len(tried) == len(candidates)
+
+    @property
+    def _classes(self) -> tuple[Any, ...]:
+        return self.labels.classes if self.labels.task == CLASSIFICATION else ()
+
+    def _require_learnable(self, split: Split) -> None:
+        """Raise ParameterError unless there is something to be told apart, in every fold."""
+        column, count = self.labels.column, split.rows
+        if self.labels.task == CLASSIFICATION and len(self.labels.codes) < 2:
+            raise ParameterError(
+                f"column {column!r} has one value in all labelled rows: there is nothing to be told "
+                "apart"
+            )
+        if self.labels.task != CLASSIFICATION and not self.labels.largest > self.labels.least:
+            raise ParameterError(
+                f"column {column!r} is {self.labels.least:g} in all labelled rows: there is nothing "
+                "to be predicted"
+            )
+        if count * (1 - split.test_share) < 2 * split.n_folds:
+            raise ParameterError(
+                f"{counted(count, 'labelled row')} are fewer than two for each of "
+                f"{split.n_folds} folds: give more rows, or fewer folds"
+            )
+
+    def _inputs_of(self, seen: Seen) -> dict[str, list[int]]:
+        """The places of the inputs that each column of the table makes."""
+        columns = {one.name: one.column for one in self.reading.made}
+        found: dict[str, list[int]] = {}
+        for place, name in enumerate(seen.columns):
+            found.setdefault(columns.get(name, name), []).append(place)
+        return found
+
+    def _front(self, source: TableSource) -> Prepare:
+        """The inputs as a first stage."""
+        plain = Prepare.plain(self.reading.columns)
+        truths = tuple(one for one in plain.columns if source.kinds[one] == BOOLEAN)
+        return replace(plain, categories=self.reading.made, booleans=truths)
