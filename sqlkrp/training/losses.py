@@ -362,9 +362,7 @@ def _best(tried: _Tried) -> Array:
     return result
 
 
-def _descent(
-    rows: _Rows, at: Array, tolerance: float, max_passes: int
-) -> tuple[Array, int, bool]:
+def _descent(rows: _Rows, at: Array, tolerance: float, max_passes: int) -> tuple[Array, int, bool]:
     """Where the objective is least, the passes it took to get there, and whether it is."""
     newton = rows.newton(at.shape)
     history = _History(0 if newton else _REMEMBERED)

@@ -173,9 +173,7 @@ def sum_of(parts: Sequence[Moments]) -> Moments:
     return result
 
 
-def solve(
-    moments: Moments, penalties: Sequence[float], standardise: bool = True
-) -> list[Fit]:
+def solve(moments: Moments, penalties: Sequence[float], standardise: bool = True) -> list[Fit]:
     """Ridge regression on these rows, for every penalty; intercepts are not penalised.
 
     A penalty is a row's: scikit-learn's ``Ridge(alpha)`` has ``alpha = penalty * weight``, the sum
@@ -186,7 +184,9 @@ def solve(
     deviations = moments.deviations
     varies = deviations > 0
     # What features are multiplied by, before they are weighted; none of a constant feature is left.
-    scale = np.divide(1, deviations if standardise else 1, out=np.zeros_like(deviations), where=varies)
+    scale = np.divide(
+        1, deviations if standardise else 1, out=np.zeros_like(deviations), where=varies
+    )
     offsets, target_offsets = moments.sums / divisor, moments.target_sums / divisor
     system = moments.gram / divisor
     system -= np.outer(offsets, offsets)
