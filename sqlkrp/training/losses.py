@@ -195,30 +195,48 @@ class _Blocks:
 
 
 class _Shared:
-    """One matrix for all decisions, which takes the place of their second derivatives."""
+    """In place of second derivatives their mean over classes, times that over features.
+
+    Along the former's eigenvectors each class has a curvature of its own, and nothing to do with
+    the others. As many curvatures have a factor of their own as fit into memory.
+    """
 
     def __init__(self, shape: tuple[int, ...], penalty: float) -> None:
-        self._sum = np.zeros((shape[-1], shape[-1]))
-        self._curvatures = np.zeros(shape[:2])
+        problems, each, size = shape
+        self._features = np.zeros((size, size))
+        self._classes = np.zeros((problems, each, each))
         self._penalty = penalty
 
     def add(self, features: Array, curvature: Array, counts: Array) -> None:
-        own = np.einsum("...ii->...i", curvature)
-        self._curvatures += np.einsum("n,npc->pc", counts, own)
-        self._sum += _weighted_gram(features, own.sum(axis=(1, 2)) * counts)
+        self._classes += np.einsum("n,npij->pij", counts, curvature)
+        own = np.einsum("npii->n", curvature)
+        self._features += _weighted_gram(features, own * counts)
 
     def factored(self, weight: float) -> Callable[[Array], Array]:
-        total = self._curvatures.sum()
-        each = np.maximum(self._curvatures / weight, 1e-3 * total / self._curvatures.size / weight)
-        matrix = self._sum / total
-        np.einsum("ii->i", matrix)[:-1] += self._penalty / each.mean()
-        lower = _some_factor(matrix)
+        matrix = self._features / np.einsum("pii->", self._classes)
+        curvatures, directions = np.linalg.eigh(self._classes / weight)
+        order = np.argsort(curvatures, axis=None)
+        groups = np.array_split(order, min(len(order), max(1, _NEWTON_NUMBERS // matrix.size)))
+        # With the largest of its group nothing takes too long a step.
+        lowers = [self._factor(matrix, curvatures.flat[group[-1]]) for group in groups]
 
         def apply(gradient: Array) -> Array:
-            flat = gradient.reshape(-1, gradient.shape[-1])
-            return solved(lower, flat.T).T.reshape(gradient.shape) / each[..., None]
+            turned = directions.transpose(0, 2, 1) @ gradient
+            flat = turned.reshape(-1, gradient.shape[-1])
+            for group, lower in zip(groups, lowers, strict=True):
+                flat[group] = solved(lower, flat[group].T).T
+            result: Array = directions @ flat.reshape(gradient.shape)
+            return result
 
         return apply
+
+    def _factor(self, matrix: Array, curvature: float) -> Array:
+        result = matrix * max(curvature, 0.0)
+        diagonal = np.einsum("ii->i", result)
+        diagonal[:-1] += self._penalty
+        # All intercepts together have no curvature.
+        diagonal[-1] += 1e-6
+        return _some_factor(result)
 
 
 def _weighted_gram(features: Array, weights: Array) -> Array:
