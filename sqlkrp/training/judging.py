@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ from sqlkrp.stages import Array
 from sqlkrp.stages.closing import sigmoid
 from sqlkrp.training.calibration import multinomial_of, sigmoid_of
 from sqlkrp.training.labels import CLASSIFICATION, Label
-from sqlkrp.training.metrics import METRICS, Metric, confusion
+from sqlkrp.training.metrics import DEFAULTS, METRICS, Metric, confusion
 
 __all__ = ["Calibration", "Judge"]
 
@@ -47,7 +48,8 @@ class Judge:
 
     task: str
     classes: tuple[Label, ...]
-    metric: Metric
+    metric: str
+    """Its name."""
     range: tuple[float, float] = (-np.inf, np.inf)
     """What predictions of a regression are held within."""
 
@@ -66,8 +68,12 @@ class Judge:
                 f"metric={metric!r} is not allowed for a {task} of this label: use one of "
                 f"{', '.join(allowed)}"
             )
-        chosen = next(iter(allowed.values())) if metric is None else allowed[metric]
-        return cls(task, classes, chosen, range)
+        return cls(task, classes, DEFAULTS[task] if metric is None else metric, range)
+
+    @property
+    def larger_is_better(self) -> bool:
+        """Whether more of the measure is better."""
+        return METRICS[self.metric].larger_is_better
 
     @property
     def is_classification(self) -> bool:
@@ -100,8 +106,8 @@ class Judge:
 
     def score(self, decisions: Array, labels: Array, codes: Codes, weights: Array | None) -> float:
         """By the measure; more is better."""
-        value = self._value(self.metric, self.said(decisions), labels, codes, weights)
-        return value if self.metric.larger_is_better else -value
+        value = self._value(METRICS[self.metric], self.said(decisions), labels, codes, weights)
+        return value if self.larger_is_better else -value
 
     def values(
         self, decisions: Array, labels: Array, codes: Codes, weights: Array | None
@@ -118,19 +124,30 @@ class Judge:
     ) -> list[list[float]]:
         """How many rows of each class (row) are said to be of each (column)."""
         del labels
-        return confusion(codes, self.said(decisions), weights).tolist()
+        said = self.said(decisions).argmax(axis=1)
+        counts = confusion(codes, said, len(self.classes), weights)
+        found: list[list[float]] = counts.tolist()
+        return found
 
     def _value(
         self, metric: Metric, said: Array, labels: Array, codes: Codes, weights: Array | None
     ) -> float:
-        if self.is_classification:
-            return metric.function(codes, said, weights)
-        return metric.function(labels.astype("f8"), said[:, 0], weights)
+        read = _READ[metric.reads](said)
+        return metric.value(codes if self.is_classification else labels.astype("f8"), read, weights)
+
+
+# What is read of what a model says, by what a measure calls it.
+_READ: dict[str, Callable[[Array], Array]] = {
+    "predictions": lambda said: said[:, 0],
+    "labels": lambda said: said.argmax(axis=1),
+    "probabilities": lambda said: said,
+    "decision": lambda said: said[:, 1],
+}
 
 
 def _measures(task: str, n_classes: int) -> dict[str, Metric]:
     return {
         name: one
         for name, one in METRICS.items()
-        if one.task == task and (n_classes == 2 or not one.two_classes)
+        if one.task == task and (n_classes == 2 or one.reads != "decision")
     }

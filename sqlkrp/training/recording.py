@@ -46,13 +46,13 @@ def record(
     seed: int,
 ) -> dict[str, Any]:
     """All that is kept, in plain values."""
-    sign = 1 if judge.metric.larger_is_better else -1
+    sign = 1 if judge.larger_is_better else -1
     found: dict[str, Any] = {
         "label": labels.column,
         "task": labels.task,
         "why": labels.why,
-        "metric": judge.metric.name,
-        "smaller_is_better": not judge.metric.larger_is_better,
+        "metric": judge.metric,
+        "smaller_is_better": not judge.larger_is_better,
         "seed": seed,
         "folds": split.n_folds,
         "rows": learned.rows,

@@ -13,7 +13,7 @@ from sqlkrp.training.asked import SQUARES
 from sqlkrp.training.candidates import Candidate, Drawn
 from sqlkrp.training.folds import Split
 from sqlkrp.training.judging import Judge
-from sqlkrp.training.losses import fit_loss, logistic, squared_hinge
+from sqlkrp.training.losses import Batch, fit_loss, logistic, squared_hinge
 from sqlkrp.training.moments import Fit, Moments, solve, sum_of
 from sqlkrp.training.seen import Sample, Seen
 
@@ -99,7 +99,7 @@ def _score(features: Array, sample: Sample, judge: Judge, fold: int, fit: Fit) -
 
 def _fits(
     loss: str, features: Array, sample: Sample, split: Split, judge: Judge
-) -> Iterator[list[tuple[int, Fit]]]:
+) -> Iterator[Sequence[tuple[int, Fit]]]:
     """For each fold its number and the models of the others, one for each penalty."""
     targets = judge.targets(sample.labels, sample.codes)
     pivot, middle = features.mean(axis=0), targets.mean(axis=0)
@@ -117,16 +117,21 @@ def _fits(
             continue
         inside = np.isin(sample.folds, list(split.before(fold)))
         weights = None if sample.learning_weights is None else sample.learning_weights[inside]
-        rows = [(features[inside], sample.codes[inside], weights)]
+        rows: list[Batch] = [(features[inside], sample.codes[inside], weights)]
         (start,) = solve(before, [_FEWER_PENALTIES[-1]])
         found = []
         for penalty in reversed(_FEWER_PENALTIES):
             start = fit_loss(
-                BY_PASSES[loss], lambda rows=rows: rows, features.shape[1], len(judge.classes),
+                BY_PASSES[loss], _same(rows), features.shape[1], len(judge.classes),
                 penalty, (before.means, before.deviations), start, 1e-5, _PASSES,
             )  # fmt: skip
             found.append((fold, start))
         yield found
+
+
+def _same(rows: list[Batch]) -> Callable[[], list[Batch]]:
+    """Passes over rows that stay where they are."""
+    return lambda: rows
 
 
 @dataclass(frozen=True)

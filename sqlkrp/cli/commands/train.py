@@ -47,7 +47,7 @@ def _add_rows(group: argparse._ArgumentGroup) -> None:
         ("include", "read only this column, and others included so (repeat for more)"),
         ("keep", "do not read this column: it names rows (repeat for more)"),
     ):
-        default = None if name == "include" else []
+        default: list[str] | None = None if name == "include" else []
         group.add_argument(
             f"--{name}", action="append", default=default, metavar="COLUMN", help=what
         )
