@@ -82,8 +82,9 @@ class Split:
         else:
             self._marks, self._codes = [], []
 
-    def close(self) -> None:
-        """The first pass is over."""
+    def close(self, *, by_class: bool) -> None:
+        """The first pass is over, and it is known whether labels are classes."""
+        self.by_class &= by_class
         if not self._marks:
             return
         marks, codes = np.concatenate(self._marks), np.concatenate(self._codes)

@@ -16,7 +16,7 @@ from sqlkrp.maps.source import NUMERIC
 from sqlkrp.sql.names import quote
 from sqlkrp.stages import Array
 from sqlkrp.training.folds import Split, hashes_of_rows, hashes_of_texts
-from sqlkrp.training.labels import Labels
+from sqlkrp.training.labels import CLASSIFICATION, Labels
 
 __all__ = ["Batch", "Named", "Rows", "hashed"]
 
@@ -102,7 +102,7 @@ class Rows:
         for batch in self.batches():
             split.look(batch.marks, self.labels.look(batch.labels))
             on_batch(len(batch))
-        split.close()
+        split.close(by_class=self.labels.task == CLASSIFICATION)
         if not split.rows:
             raise ParameterError(
                 f"{self._data.name} has no row with a label in {self.named.label!r}: nothing can "
