@@ -1058,10 +1058,25 @@ def test_a_model_is_printed_inspected_verified_and_explained(run_cli, warehouse,
     assert "mean change of the decision on" in matter
 
 
-@pytest.mark.parametrize("command", ["explain", "shorten --terms 3"])
-def test_a_table_of_no_database_is_not_ignored(run_cli, model_file, command):
-    told = run_cli(*command.split(), model_file, "--table", "t", code=2)
-    assert "--table needs --db: name the database" in told.stderr
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "explain --table t",
+        "explain --sample 10",
+        "explain --threads 2",
+        "shorten --terms 3 --table t",
+        "shorten --terms 3 --long r,f,v",
+        "shorten --terms 3 --rows t",
+        "shorten --terms 3 --sample 10",
+        "shorten --terms 3 --memory-limit 1GB",
+    ],
+)
+def test_what_is_said_of_rows_is_not_ignored_without_any(run_cli, model_file, asked):
+    command, *options = asked.split()
+    told = run_cli(command, model_file, *options, code=2)
+    assert f"{options[-2]} is of rows to read, and none are named: " in told.stderr
+    assert "(--db DB --table NAME) or a data file (--file FILE)" in told.stderr
+    assert told.stderr.count("\n") == 1
     assert told.stdout == ""
 
 

@@ -14,7 +14,6 @@ from support import EVERY_STAGE, dyadic, forms_of, paper_krp, store
 
 import sqlkrp
 from sqlkrp.errors import ColumnError, LimitError, ParameterError
-from sqlkrp.report import facts
 from sqlkrp.sql.dialects import DIALECTS
 from sqlkrp.sql.names import quote, text
 from sqlkrp.sql.options import Options
@@ -22,6 +21,7 @@ from sqlkrp.sql.preflight import statement_checks
 from sqlkrp.sql.side_tables import create_side_table
 from sqlkrp.sql.statement import write
 from sqlkrp.stages import Linear, Paths, Program
+from sqlkrp.summaries.facts import facts
 
 EXECUTED = ("duckdb", "postgres", "sqlite", "datafusion", "clickhouse", "spark")
 STAND_INS = {

@@ -16,10 +16,10 @@ import pytest
 from support import dyadic, paper_krp, store
 
 import sqlkrp
-from sqlkrp import report
 from sqlkrp.cli import main
 from sqlkrp.engines.duckdb import DuckDB
 from sqlkrp.errors import ParameterError
+from sqlkrp.summaries.lines import left_out_text
 
 COLUMNS = ["c0", "c1", "c2", "c3"]
 
@@ -264,7 +264,7 @@ def test_a_source_is_handed_on_only_to_what_it_is_of(connection, krp, tmp_path):
 
 def test_many_columns_that_are_left_out_are_counted():
     few, many = ({f"c{i}": "text" for i in range(count)} for count in (2, 300))
-    assert report.left_out_text(few) == "c0 (text), c1 (text)"
-    told = report.left_out_text(many)
+    assert left_out_text(few) == "c0 (text), c1 (text)"
+    told = left_out_text(many)
     assert told.startswith("300: c0 (text), c1 (text)")
     assert len(told) < 200

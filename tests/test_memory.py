@@ -8,8 +8,8 @@ import pytest
 import sqlkrp
 from sqlkrp.errors import LimitError, ParameterError
 from sqlkrp.memory import memory_limit, require_memory
-from sqlkrp.report import facts, preflight_of
 from sqlkrp.stages import Butterflies
+from sqlkrp.summaries.facts import facts, preflight_of
 
 COLUMNS = [f"c{i}" for i in range(300)]
 ROWS = np.random.default_rng(0).normal(size=(400, 300))

@@ -58,7 +58,6 @@ from sqlkrp.errors import (
     TargetExistsError,
 )
 from sqlkrp.maps.parameters import copied
-from sqlkrp.model_report import explanation_lines
 from sqlkrp.models import scoring
 from sqlkrp.models.estimators import ESTIMATORS
 from sqlkrp.models.model import answer_names
@@ -67,6 +66,7 @@ from sqlkrp.sql.names import quote
 from sqlkrp.sql.options import Options
 from sqlkrp.sql.statement import write
 from sqlkrp.stages import Linear, Program, SumOfProducts, Votes, apply
+from sqlkrp.summaries.models import explanation_lines
 
 ROWS = 60
 

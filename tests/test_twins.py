@@ -16,7 +16,8 @@ from support import EVERY_STAGE, dyadic, of_columns_as_they_are, paper_krp
 import sqlkrp
 from sqlkrp.engines import duckdb_twin
 from sqlkrp.errors import EngineError, LimitError, MissingValueError, ParameterError, SqlkrpError
-from sqlkrp.report import map_lines, preflight_of
+from sqlkrp.summaries.facts import preflight_of
+from sqlkrp.summaries.maps import map_lines
 
 COLUMNS = [f"c{i}" for i in range(6)]
 # More rows than DuckDB hands to a function at once.

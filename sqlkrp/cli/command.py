@@ -7,14 +7,14 @@ under ``map_`` and its name: so a message that names a parameter can name the op
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from sqlkrp.errors import ParameterError
 from sqlkrp.spelling import near_names
 
-__all__ = ["Command", "Parser"]
+__all__ = ["Command", "Parser", "option_given"]
 
 
 class Parser(argparse.ArgumentParser):
@@ -46,6 +46,14 @@ class Parser(argparse.ArgumentParser):
             if one.title == title:
                 return one
         return self.add_argument_group(title, description)
+
+
+def option_given(given: argparse.Namespace, options: Iterable[argparse.Action]) -> str | None:
+    """The first of some options that is given another value than its default."""
+    for option in options:
+        if getattr(given, option.dest, option.default) != option.default:
+            return option.option_strings[0]
+    return None
 
 
 @dataclass(frozen=True)

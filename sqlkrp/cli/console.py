@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from sqlkrp import report
+from sqlkrp.summaries.lines import aligned
 
 __all__ = ["progress_bar", "say"]
 
@@ -17,7 +17,7 @@ def say(given: argparse.Namespace, pairs: Sequence[tuple[str, str]]) -> None:
     if not given.quiet:
         # Features on standard output must not be mixed with words.
         stream = sys.stderr if getattr(given, "to", None) == "-" else sys.stdout
-        print("\n".join(report.aligned(pairs)), file=stream)
+        print("\n".join(aligned(pairs)), file=stream)
 
 
 def progress_bar() -> Callable[[float], None]:

@@ -7,12 +7,12 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from sqlkrp import report
 from sqlkrp.cli.command import Parser
 from sqlkrp.errors import ParameterError
 from sqlkrp.keeping import another_map_beside, used_again
 from sqlkrp.maps import MAPS, Ensemble, FeatureMap
 from sqlkrp.options import MAP, MAP_OPTIONS, SEED, argument, number_or, options_of_map
+from sqlkrp.summaries.lines import columns_text, left_out_text, taken_pairs
 
 __all__ = ["add_drawing", "add_replace_map", "column_pairs", "drawn_map", "warn_of_others"]
 
@@ -156,10 +156,10 @@ def warn_of_others(given: argparse.Namespace, path: str, fitted: FeatureMap) -> 
 
 def column_pairs(known: dict[str, Any]) -> list[tuple[str, str]]:
     """Which columns a map reads, which it does not, and how it takes them."""
-    left_out = report.left_out_text(known["left_out"])
+    left_out = left_out_text(known["left_out"])
     return [
-        ("columns", report.columns_text(known["columns"])),
+        ("columns", columns_text(known["columns"])),
         *([("left out", left_out)] if left_out else []),
         *([("label", known["label"])] if known["label"] is not None else []),
-        *report.taken_pairs(known),
+        *taken_pairs(known),
     ]

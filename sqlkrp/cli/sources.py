@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from sqlkrp.cli.command import Parser
+from sqlkrp.cli.command import Parser, option_given
 from sqlkrp.cli.console import progress_bar
 from sqlkrp.cli.statements import add_long
 from sqlkrp.cli.typed import path
@@ -26,6 +26,7 @@ __all__ = [
     "add_engine",
     "add_sample",
     "add_source",
+    "let_rows_be_left_out",
     "names_rows",
     "open_database",
     "table_of",
@@ -91,6 +92,13 @@ def add_engine(one: Parser) -> None:
     group.add_argument("--threads", type=int, metavar="N", help="how many threads DuckDB may use")
 
 
+def let_rows_be_left_out(one: Parser) -> None:
+    """Of a command that may do without rows: know which of its options are of these."""
+    groups = (one.group("input"), one.group("the engine"))
+    options = [option for group in groups for option in group._group_actions]
+    one.set_defaults(of_rows=tuple(option for option in options if option.option_strings))
+
+
 # --- as the API has them ------------------------------------------------------------------------
 
 
@@ -143,9 +151,12 @@ def _ways_to_name_a_source(given: argparse.Namespace) -> str:
 
 
 def names_rows(given: argparse.Namespace) -> bool:
-    """Whether a command that may read rows was told which."""
+    """Whether a command that may read rows was told which; if not, nothing is said of them."""
     if given.db is not None or given.file is not None:
         return True
-    if given.table is not None:
-        raise ParameterError("--table needs --db: name the database of the table (--db DB)")
+    option = option_given(given, given.of_rows)
+    if option is not None:
+        raise ParameterError(
+            f"{option} is of rows to read, and none are named: {_ways_to_name_a_source(given)}"
+        )
     return False

@@ -6,7 +6,6 @@ import argparse
 from pathlib import Path
 from typing import Any, NoReturn
 
-from sqlkrp import report
 from sqlkrp.cli.command import Command, Parser
 from sqlkrp.cli.console import say
 from sqlkrp.cli.drawing import (
@@ -24,6 +23,7 @@ from sqlkrp.keeping import kept_map, require_map_or_nothing
 from sqlkrp.mapfile import require_map_or_empty
 from sqlkrp.maps import FeatureMap
 from sqlkrp.sql.options import Options
+from sqlkrp.summaries.facts import facts
 
 __all__ = ["COMMAND"]
 
@@ -80,7 +80,7 @@ def _run(given: argparse.Namespace) -> int:
     if kept is None:
         warn_of_others(given, given.out, drawn)
         drawn.save(given.out, replace=given.replace_map)
-    known = report.facts(kept or drawn)
+    known = facts(kept or drawn)
     verb, digest = "wrote" if kept is None else "kept", known["digest"][:12]
     say(
         given,

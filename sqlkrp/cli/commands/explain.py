@@ -6,18 +6,19 @@ import argparse
 import json
 from dataclasses import asdict
 
-from sqlkrp import model_report
 from sqlkrp.cli.command import Command, Parser
 from sqlkrp.cli.map_files import add_model, load_model
 from sqlkrp.cli.sources import (
     add_database,
     add_engine,
     add_sample,
+    let_rows_be_left_out,
     names_rows,
     open_database,
     table_of,
 )
 from sqlkrp.models.explaining import explain
+from sqlkrp.summaries.models import explanation_lines, importance_lines
 
 __all__ = ["COMMAND"]
 
@@ -32,17 +33,18 @@ def _add_arguments(one: Parser) -> None:
     )
     output.add_argument("--json", action="store_true", help="print JSON, not lines")
     add_engine(one)
+    let_rows_be_left_out(one)
 
 
 def _run(given: argparse.Namespace) -> int:
     fitted = load_model(given.map)
     if not names_rows(given):
         terms = explain(fitted, given.top)
-        plain, lines = terms.as_plain(), model_report.explanation_lines(terms)
+        plain, lines = terms.as_plain(), explanation_lines(terms)
     else:
         with open_database(given, given.file) as database:
             found = database.importance(fitted, table_of(given, given.file), sample=given.sample)
-        plain, lines = asdict(found), model_report.importance_lines(found, given.top)
+        plain, lines = asdict(found), importance_lines(found, given.top)
     print(json.dumps(plain, indent=1, ensure_ascii=False) if given.json else "\n".join(lines))
     return 0
 

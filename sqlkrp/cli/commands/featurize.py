@@ -8,8 +8,7 @@ import time
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from sqlkrp import report
-from sqlkrp.cli.command import Command, Parser
+from sqlkrp.cli.command import Command, Parser, option_given
 from sqlkrp.cli.console import say
 from sqlkrp.cli.destinations import add_destination, require_new
 from sqlkrp.cli.drawing import (
@@ -31,6 +30,8 @@ from sqlkrp.keeping import kept_map, require_map_or_nothing, used_again
 from sqlkrp.mapfile import require_map_or_empty
 from sqlkrp.maps import FeatureMap
 from sqlkrp.maps.advice import counted
+from sqlkrp.summaries.facts import facts
+from sqlkrp.summaries.lines import pool_text, work_text
 
 __all__ = ["COMMAND"]
 
@@ -76,9 +77,9 @@ def _run(given: argparse.Namespace) -> int:
                 replace=given.replace,
                 **options_of_run(given),
             )
-    known = report.facts(fitted)
+    known = facts(fitted)
     statement = run.statement
-    work = report.work_text(statement.form, statement.plan, fitted)
+    work = work_text(statement.form, statement.plan, fitted)
     digest = f"digest {known['digest'][:12]}, seed {known['seed']}"
     say(
         given,
@@ -86,7 +87,7 @@ def _run(given: argparse.Namespace) -> int:
             ("wrote", f"{given.to}: {_rows_text(run)}"),
             ("map", f"{map_path or 'not saved (give --map-file FILE)'} ({digest})"),
             *column_pairs(known),
-            *([("hyperplanes", report.pool_text(known))] if "hyperplanes" in known else []),
+            *([("hyperplanes", pool_text(known))] if "hyperplanes" in known else []),
             ("work a row", f"{work}; {statement.form} form"),
             ("seconds", f"{time.monotonic() - started:.1f}"),
             *([("again", used_again(map_path))] if map_path else []),
@@ -98,11 +99,9 @@ def _run(given: argparse.Namespace) -> int:
 def _path_of_map(given: argparse.Namespace) -> str | None:
     """The file of the map that is used, or that one can be written to; before the work."""
     if given.use:
-        for option in given.drawing:
-            if getattr(given, option.dest, option.default) != option.default:
-                raise ParameterError(
-                    f"--use takes a map as it was drawn: leave out {option.option_strings[0]}"
-                )
+        drawing = option_given(given, given.drawing)
+        if drawing is not None:
+            raise ParameterError(f"--use takes a map as it was drawn: leave out {drawing}")
         return str(given.use)
     if given.map_file is None and given.to == "-":
         return None

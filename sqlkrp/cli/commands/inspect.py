@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 
-from sqlkrp import report
 from sqlkrp.cli.command import Command, Parser
 from sqlkrp.cli.map_files import add_map, load_asked
 from sqlkrp.cli.messages import options_of
@@ -17,6 +16,8 @@ from sqlkrp.cli.statements import (
     options_of_statement,
 )
 from sqlkrp.spelling import as_options
+from sqlkrp.summaries.facts import facts, preflight_of
+from sqlkrp.summaries.maps import map_lines
 
 __all__ = ["COMMAND"]
 
@@ -32,12 +33,12 @@ def _add_arguments(one: Parser) -> None:
 
 def _run(given: argparse.Namespace) -> int:
     fitted = load_asked(given)
-    found = report.preflight_of(fitted, dialect=given.dialect, **options_of_statement(given))
+    found = preflight_of(fitted, dialect=given.dialect, **options_of_statement(given))
     if given.json:
-        print(json.dumps(report.facts(fitted, found), indent=1, ensure_ascii=False))
+        print(json.dumps(facts(fitted, found), indent=1, ensure_ascii=False))
     else:
         spoken = options_of(given.parsed_by)
-        print("\n".join(report.map_lines(fitted, found, lambda text: as_options(text, spoken))))
+        print("\n".join(map_lines(fitted, found, lambda text: as_options(text, spoken))))
     # A map for sparse input has no statement to measure, and that is no fault.
     return 0 if isinstance(found, str) or not found.problems else 1
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from sqlkrp import report
 from sqlkrp.cli.command import Command, Parser
 from sqlkrp.maps import MAPS
 from sqlkrp.options import map_help, summary
+from sqlkrp.summaries.lines import aligned
 
 __all__ = ["COMMAND"]
 
@@ -23,7 +23,7 @@ def _run(given: argparse.Namespace) -> int:
         print(map_help(given.kind))
         return 0
     pairs = [(kind, summary(kind)) for kind in MAPS]
-    print("\n".join([*report.aligned(pairs), "", "sqlkrp maps NAME lists the options of one."]))
+    print("\n".join([*aligned(pairs), "", "sqlkrp maps NAME lists the options of one."]))
     return 0
 
 

@@ -14,6 +14,7 @@ from sqlkrp.cli.sources import (
     add_database,
     add_engine,
     add_sample,
+    let_rows_be_left_out,
     names_rows,
     open_database,
     table_of,
@@ -42,6 +43,7 @@ def _add_arguments(one: Parser) -> None:
     )
     output.add_argument("--replace", action="store_true", help="replace SHORT if it exists")
     add_engine(one)
+    let_rows_be_left_out(one)
 
 
 def _run(given: argparse.Namespace) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from sqlkrp import report
 from sqlkrp.cli.answers import add_answers, answers_of
 from sqlkrp.cli.command import Command, Parser
 from sqlkrp.cli.map_files import add_map, load_asked
@@ -17,6 +16,7 @@ from sqlkrp.cli.sources import (
 )
 from sqlkrp.cli.statements import add_long, add_sql, options_of_run
 from sqlkrp.cli.typed import file_or_table, path
+from sqlkrp.summaries.verifications import verification_lines
 
 __all__ = ["COMMAND"]
 
@@ -75,7 +75,7 @@ def _run(given: argparse.Namespace) -> int:
             **options_of_run(given),
         )
     if not given.quiet:
-        print("\n".join(report.verification_lines(result, every=given.all)))
+        print("\n".join(verification_lines(result, every=given.all)))
     return 0 if result.ok else 1
 
 
