@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sqlkrp import training_report
+from sqlkrp.summaries import training as told_of
 from sqlkrp.cli.command import Command, Parser
 from sqlkrp.cli.console import say
 from sqlkrp.cli.destinations import require_new
@@ -166,11 +166,11 @@ def _run(given: argparse.Namespace) -> int:
     model.save(given.out, replace=given.replace)
     told = model.training
     if not given.quiet:
-        print("\n".join(training_report.training_lines(told)) + "\n")
+        print("\n".join(told_of.training_lines(told)) + "\n")
     say(
         given,
         [
-            *training_report.training_pairs(told),
+            *told_of.training_pairs(told),
             ("seconds", f"{time.monotonic() - started:.1f}"),
             ("wrote", f"{given.out} (digest {model.digest_[:12]})"),
         ],
