@@ -17,6 +17,8 @@ from typing import Any
 
 import duckdb
 
+import sqlkrp
+
 __all__ = [
     "PAPER",
     "Way",
@@ -90,10 +92,8 @@ def versions(*others: str) -> str:
     others_than_reports = ["--", ":(top)", ":(top,exclude)benchmarks/results"]
     if git("status", "--porcelain", "--untracked-files=no", *others_than_reports):
         commit += " with changes"
-    return (
-        f"sqlkrp at {commit or 'no commit'}, Python {platform.python_version()}, {found}; "
-        f"{os.cpu_count()} cores."
-    )
+    measured = f"sqlkrp at {commit or 'no commit'} (version {sqlkrp.__version__})"
+    return f"{measured}, Python {platform.python_version()}, {found}; {os.cpu_count()} cores."
 
 
 def git(*command: str) -> str:

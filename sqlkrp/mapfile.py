@@ -265,7 +265,7 @@ def _new(name: str, parameters: dict[str, Any], kinds: Kinds[SomeMap]) -> SomeMa
     def value_of(value: Any) -> Any:
         if isinstance(value, list):
             return tuple(map(value_of, value))
-        if isinstance(value, dict):
+        if isinstance(value, dict) and value.keys() >= {"map", "parameters"}:
             return _new(value["map"], value["parameters"], kinds)
         return value
 

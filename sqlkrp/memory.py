@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 
 from sqlkrp.errors import LimitError, ParameterError
 
-__all__ = ["ENTRY_BYTES", "memory_limit", "require_memory"]
+__all__ = ["ENTRY_BYTES", "bytes_text", "memory_limit", "require_memory"]
 
 #: About what an entry of a table takes while it is drawn and checked: its number, its two places,
 #: and the arrays that these are made of.
@@ -29,7 +30,7 @@ def memory_limit() -> float:
     """
     said = os.environ.get(_VARIABLE)
     if said is None:
-        return _SHARE * _there_is()
+        return _SHARE * _there_is(_CGROUPS)
     try:
         limit = float(said) * 2**30
     except ValueError:
@@ -44,12 +45,12 @@ def require_memory(needed: float, what: str, cure: str) -> None:
     limit = memory_limit()
     if needed > limit:
         raise LimitError(
-            f"{what} would take about {_told(needed)} of memory, and {_told(limit)} are "
+            f"{what} would take about {bytes_text(needed)} of memory, and {bytes_text(limit)} are "
             f"allowed: use {cure}, or allow more by {_VARIABLE}"
         )
 
 
-def _told(count: float) -> str:
+def bytes_text(count: float) -> str:
     """A number of bytes in the largest unit that there is one of."""
     size, unit = next((pair for pair in _UNITS if count >= pair[0]), _UNITS[-1])
     number = count / size
@@ -57,8 +58,9 @@ def _told(count: float) -> str:
     return f"{number:,.0f} {unit}" if number >= 100 else f"{number:.3g} {unit}"
 
 
-def _there_is() -> int:
-    found = [number for path in _CGROUPS if (number := _number_in(path))]
+@cache
+def _there_is(cgroups: tuple[str, ...]) -> int:
+    found = [number for path in cgroups if (number := _number_in(path))]
     if hasattr(os, "sysconf"):
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     return min(found, default=_USUAL)

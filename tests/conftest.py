@@ -22,6 +22,7 @@ from mariadb_server import running as running_mariadb
 from postgres_server import url_of_its_own as postgres_server_of_its_own
 from spark_server import MASTER as SPARK
 from spark_server import session as spark_of_its_own
+from support import paper_krp
 
 from sqlkrp.cli import main
 from sqlkrp.sql.dialects import dialect
@@ -183,3 +184,16 @@ def place(request, tmp_path_factory):
         opened = contextlib.closing(kind(folder / f"w.{kind.name}"))
     with opened as one:
         yield one
+
+
+# What many files ask for; those that need another map or database have their own.
+
+
+@pytest.fixture
+def krp():
+    return paper_krp(2, 5, n_terms=2, random_state=0).fit([f"c{i}" for i in range(6)])
+
+
+@pytest.fixture
+def db(stored):
+    return stored.database

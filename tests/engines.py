@@ -96,9 +96,13 @@ class Engine:
     def make_side_table(self, name, columns):
         """A side table by the printed DDL, and its rows."""
         self.execute(create_side_table(name, columns, dialect(self.name)))
+        self.fill(pd.DataFrame(columns), self.quoted(name))
+
+    def fill(self, frame, table):
+        """Rows into a table that is there."""
         load = f"load_{next(_numbers)}"
-        self.load(pd.DataFrame(columns), load)
-        self.execute(f"INSERT INTO {self.quoted(name)} SELECT * FROM {load}")
+        self.load(frame, load)
+        self.execute(f"INSERT INTO {table} SELECT * FROM {load}")
         self.execute(f"DROP TABLE {load}")
 
     def keep(self, statement, table):
@@ -316,7 +320,7 @@ class DataFusion(Printed):
 
 class ClickHouse(Printed):
     name = "clickhouse"
-    engine = " ENGINE = MergeTree ORDER BY tuple()"
+    engine = " ENGINE = Memory"  # made and dropped sooner than files
 
     @classmethod
     def opened(cls, folder, server):
@@ -328,11 +332,19 @@ class ClickHouse(Printed):
         # The database that is there at first takes names of tables for patterns of files.
         self.execute("CREATE DATABASE tests ENGINE = Atomic")
         self.execute("USE tests")
+        # Of a few rows: to compile what is computed takes up to tens of times as long.
+        self.execute("SET compile_expressions = 0, max_threads = 1")
 
     def load(self, frame, table):
-        path = self.folder / f"{table}.parquet"
+        self.execute(f"CREATE TABLE {table}{self.engine} AS {self.rows_of(frame)}")
+
+    def fill(self, frame, table):
+        self.execute(f"INSERT INTO {table} {self.rows_of(frame)}")
+
+    def rows_of(self, frame):
+        path = self.folder / "rows.parquet"
         pyarrow.parquet.write_table(pa.Table.from_pandas(frame, preserve_index=False), path)
-        self.execute(f"CREATE TABLE {table}{self.engine} AS SELECT * FROM file('{path}', Parquet)")
+        return f"SELECT * FROM file('{path}', Parquet)"
 
     def execute(self, sql):
         self.session.query(sql)

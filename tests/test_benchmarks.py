@@ -14,10 +14,13 @@ from pathlib import Path
 import duckdb
 import pytest
 
+import sqlkrp
+
 ROOT = Path(__file__).parents[1]
 # At the end, so that the package that is installed is the one that is tested.
 sys.path.append(str(ROOT))
 fetching = importlib.import_module("benchmarks.fetch")
+measuring = importlib.import_module("benchmarks.measuring")
 public_data = importlib.import_module("benchmarks.public_data")
 
 ROWS = b"age,name,label\n1.5,Ada,0\n?,,1\n"
@@ -95,6 +98,7 @@ def test_what_is_there_is_not_written_over(server, tmp_path):
 
 # --- the handbook's figures -----------------------------------------------------------------------
 
+RESULTS = sorted((ROOT / "benchmarks" / "results").glob("*.md"))
 MEASURED = (ROOT / "docs" / "measured.md").read_text()
 
 
@@ -109,3 +113,16 @@ def test_tables_of_a_section_stand_in_the_results_file_that_it_names():
             assert f"Commit {commit}" in section, file
             named += 1
     assert named >= 4
+
+
+@pytest.mark.parametrize("file", RESULTS, ids=lambda file: file.stem)
+def test_a_results_file_was_measured_with_this_release(file):
+    """Not at each commit: what a release says of itself, it measured."""
+    found = re.findall(r"sqlkrp at \w+(?: with changes)? \(version (.+?)\)", file.read_text())
+    assert found == [sqlkrp.__version__], f"{file.name} is of another release: measure it again"
+
+
+def test_benchmarks_write_the_version_into_their_results():
+    written = re.search(r"\(version (.+?)\)", measuring.versions())
+    assert written is not None
+    assert written[1] == sqlkrp.__version__

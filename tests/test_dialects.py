@@ -108,6 +108,12 @@ MAPS = {
     "mean": {"nulls": "mean"},
 }
 
+
+def of_pools():
+    """A map of each pool, and of each kind."""
+    return [drawn(**POOLS[pool], **MAPS[kind]) for pool, kind in zip(POOLS, MAPS, strict=True)]
+
+
 # --- an independent parser ------------------------------------------------------------------------
 
 # DataFusion has none of its own there; its SQL is near Postgres's, and it is executed anyway.
@@ -123,10 +129,18 @@ def require_parsed(name, statements):
         assert linter.parse_string(statement).violations == [], statement
 
 
-# What is executed is parsed by its engine, in every test that runs it; Spark's are slow.
-@pytest.mark.parametrize("name", ["spark", *(name for name in DIALECTS if name not in EXECUTED)])
+# What is executed is parsed by its engine, in every test that runs it.
+@pytest.mark.parametrize("name", [name for name in DIALECTS if name not in EXECUTED])
 def test_a_parser_of_the_dialect_accepts_every_stage(name):
     require_parsed(name, of_every_stage(name))
+
+
+def test_databricks_reads_what_spark_reads():
+    texts = [
+        [re.sub(r"(?m)^--.*\n", "", one) for one in (*of_every_stage(name), *of_landmarks(name))]
+        for name in ("spark", "databricks")
+    ]
+    assert texts[0] == texts[1]
 
 
 @pytest.mark.slow
@@ -161,10 +175,9 @@ def test_that_parser_rejects_what_another_dialect_writes():
 
 
 def test_postgres_own_parser_accepts_every_statement():
-    for pool in POOLS.values():
-        for parameters in MAPS.values():
-            for statement in statements("postgres", drawn(**pool, **parameters)):
-                assert len(pglast.parse_sql(statement)) == 1
+    for one in of_pools():
+        for statement in statements("postgres", one):
+            assert len(pglast.parse_sql(statement)) == 1
     for statement in (*of_every_stage("postgres"), *of_landmarks("postgres")):
         assert len(pglast.parse_sql(statement)) == 1
 
@@ -230,10 +243,9 @@ def words(statement, dialect):
 @pytest.mark.parametrize("name", DIALECTS)
 def test_every_word_is_one_that_the_dialect_is_known_to_have(name):
     used = set()
-    for pool in POOLS.values():
-        for parameters in MAPS.values():
-            for statement in statements(name, drawn(**pool, **parameters)):
-                used |= words(statement, DIALECTS[name])
+    for one in of_pools():
+        for statement in statements(name, one):
+            used |= words(statement, DIALECTS[name])
     for statement in (*of_every_stage(name), *of_landmarks(name)):
         used |= words(statement, DIALECTS[name])
     foreign = {word for word in used if not OURS.fullmatch(word)} - set(

@@ -15,7 +15,10 @@ import pytest
 from support import FORMS, dyadic, paper_krp, read_table, store
 
 import sqlkrp
+from sqlkrp import gzips
+from sqlkrp.cli import main
 from sqlkrp.engines import duckdb_running as engine
+from sqlkrp.engines import duckdb_writing
 from sqlkrp.engines.duckdb import DuckDB
 from sqlkrp.errors import (
     ColumnError,
@@ -30,11 +33,6 @@ def db(connection):
     store(connection, dyadic(40, 6).assign(id=range(40), name="n"))
     with sqlkrp.connect(connection) as opened:
         yield opened
-
-
-@pytest.fixture
-def krp():
-    return paper_krp(2, 5, n_terms=2, random_state=0).fit([f"c{i}" for i in range(6)])
 
 
 def objects(connection):
@@ -468,7 +466,96 @@ def test_parquet_has_groups_of_rows_that_fit_into_memory(file, tmp_path):
     sizes = [wide.metadata.row_group(i).num_rows for i in range(wide.num_row_groups)]
     assert max(sizes) == 6_144
     assert few.num_row_groups == 1
+    # Where rows are mostly noise, little is saved by packing it well.
+    packed = [one.metadata.row_group(0).column(2).compression for one in (wide, few)]
+    assert packed == ["SNAPPY", "ZSTD"]
     assert wide.read(["two"]).column(0).null_count == 7 * 6  # arrays of a fixed size, as lists
+
+
+@pytest.mark.parametrize("name", ["f.csv", "f.csv.gz", "f.parquet"])
+def test_wide_rows_of_a_small_table_are_computed_by_several_threads(file, tmp_path, name):
+    """By itself DuckDB reads a table of less than 122,880 rows, one group, in one thread."""
+    met, known = threading.Barrier(2), threading.local()
+
+    def meet(value: float) -> float:
+        if not hasattr(known, "met"):
+            known.met = met.wait(timeout=20)  # it fails where no second thread comes
+        return value
+
+    file.execute("SET threads = 2")
+    file.create_function("meet", meet, side_effects=True)
+    file.execute("CREATE VIEW v AS SELECT meet(a) AS a, b, c, id FROM t")
+    krp = sqlkrp.KRP(2, 140, dtype="float32", nulls="zero", random_state=0).fit(["a", "b", "c"])
+    with sqlkrp.connect(file) as db:
+        db.export(krp, "v", tmp_path / name, keep=["id"])
+    ids = file.execute(f"SELECT id FROM '{tmp_path / name}'").fetchall()
+    assert ids == [(i,) for i in range(3000)]  # their order stays
+    # Afterwards the connection is as it was: one thread reads that table again.
+    seen = set()
+    file.create_function("see", lambda value: seen.add(threading.get_ident()) or value, ["BIGINT"],
+                         "BIGINT", side_effects=True)  # fmt: skip
+    file.execute("SELECT sum(see(id)) FROM t")
+    assert len(seen) == 1
+
+
+def test_wide_rows_are_written_where_duckdb_has_no_small_tasks(file, tmp_path, monkeypatch):
+    monkeypatch.setattr(duckdb_writing, "_SMALL_TASKS", "no_such_pragma")
+    krp = sqlkrp.KRP(2, 140, dtype="float32", random_state=0).fit(["a", "b", "c"])
+    with sqlkrp.connect(file) as db:
+        assert db.export(krp, "t", tmp_path / "f.csv").rows == 3000
+
+
+@pytest.mark.parametrize("rows", [0, 3000])
+def test_gzip_is_compressed_in_parts_that_are_one_file(file, tmp_path, monkeypatch, rows):
+    monkeypatch.setattr(gzips, "_PART_BYTES", 10_000)
+    file.execute(f"CREATE TABLE part AS FROM t LIMIT {rows}")
+    krp = SINGLE.fit(["a", "b", "c"])
+    with sqlkrp.connect(file) as db:
+        for name in ("f.csv", "f.csv.gz"):
+            db.export(krp, "part", tmp_path / name, keep=["id"])
+    packed, plain = (tmp_path / "f.csv.gz").read_bytes(), (tmp_path / "f.csv").read_bytes()
+    assert gzip.decompress(packed) == plain
+    assert (packed.count(b"\x1f\x8b\x08\x00\x00") > 1) == (rows > 0)  # how each part begins
+    read = "FROM read_csv('{}', header = true, all_varchar = true)"
+    found = [
+        file.execute(read.format(tmp_path / name)).fetchall() for name in ("f.csv", "f.csv.gz")
+    ]
+    assert found[0] == found[1]
+    assert len(found[0]) == rows
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full disk")
+def test_a_failed_gzip_tells_why(tmp_path):
+    file = gzips.GzipWriter(Path("/dev/full"))
+    file.write(b"1,2")
+    with pytest.raises(OSError, match="No space left"):
+        file.close()
+    assert file.closed
+
+
+def test_after_a_large_csv_the_quicker_kind_of_file_is_named(file, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(duckdb_writing, "_LARGE_CSV", 150_000)
+    monkeypatch.setattr(duckdb_writing, "_HAS_PIPES", False)  # as where DuckDB itself compresses
+    krp = SINGLE.fit(["a", "b", "c"])
+    krp.save(tmp_path / "map.json")
+    with sqlkrp.connect(file) as db:
+        better = {
+            name: db.export(krp.select(range(count)), "t", tmp_path / name).better
+            for name, count in (("few.csv", 3), ("f.csv", 6), ("f.parquet", 6))
+        }
+        assert "better='.parquet" in repr(db.export(krp, "t", tmp_path / "f.csv", replace=True))
+    size = (tmp_path / "f.csv").stat().st_size
+    assert better["few.csv"] is None
+    assert better["f.parquet"] is None
+    # 3,000 rows of 6 features of 4 bytes.
+    sizes = f"about {72_000 / 1024:.3g} kB in place of {size / 1024:.0f} kB"
+    assert better["f.csv"] == f".parquet, several times as quick to write and to read: {sizes}"
+    file.close()
+    where = ["--db", str(tmp_path / "w.duckdb"), "--table", "t", "--to", str(tmp_path / "g.csv.gz")]
+    monkeypatch.setattr(duckdb_writing, "_LARGE_CSV", 50_000)
+    assert main(["export", str(tmp_path / "map.json"), *where]) == 0
+    told = capsys.readouterr()
+    assert "better  .parquet, several times as quick" in told.out + told.err
 
 
 def test_an_export_of_features_is_planned_once(file, tmp_path, monkeypatch):

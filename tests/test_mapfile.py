@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support import dyadic, paper_krp
+from support import dyadic, paper_krp, rewrite
 
 import sqlkrp
 from sqlkrp.errors import MapFileError, ParameterError, TargetExistsError
@@ -46,17 +46,6 @@ def test_loading_draws_nothing(saved, monkeypatch):
     monkeypatch.setattr("numpy.random.Generator", no)
     monkeypatch.setattr("sqlkrp.pools.generator", no)
     assert sqlkrp.load(saved[1]).digest_ == saved[0].digest_
-
-
-def rewrite(path, change, *, forge=False):
-    """Edit a map file; with ``forge``, by someone who knows how to make the checksum right."""
-    document = json.loads(path.read_text())
-    change(document)
-    if forge:
-        del document["checksum"]
-        canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
-        document["checksum"] = hashlib.sha256(canonical.encode()).hexdigest()
-    path.write_text(json.dumps(document))
 
 
 def unpack(array):

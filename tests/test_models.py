@@ -2,12 +2,12 @@
 
 import dataclasses
 import functools
-import hashlib
 import json
 import math
 import warnings
 from itertools import product
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -47,7 +47,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC, LinearSVR
 from sklearn.tree import DecisionTreeClassifier
-from support import FORMS, dyadic, forms_of, store
+from support import FORMS, dyadic, forms_of, rewrite, store
 
 import sqlkrp
 from sqlkrp.errors import (
@@ -202,23 +202,34 @@ EVERY = [
 ]
 
 
+@pytest.fixture(scope="module")
+def stored():
+    """DuckDB with the table, and its features in another."""
+    with duckdb.connect() as opened:
+        store(opened, table())
+        db = sqlkrp.connect(opened)
+        db.create(krp(), "t", "f", keep=["id"])
+        yield opened, db
+
+
 @pytest.mark.parametrize("name", EVERY)
-def test_every_estimator_says_in_sql_what_it_says_in_python(name, connection):
+def test_every_estimator_says_in_sql_what_it_says_in_python(name, stored):
+    # In one form: what their models are made of is in all of them in each engine, below.
+    connection, db = stored
     estimator, model = trained(name)
     found, expected = model.predict(table()), estimator.predict(features())
     if model.answers is None:
         assert np.allclose(found, expected, rtol=1e-9)
     else:
         assert found.tolist() == expected.tolist()
-    store(connection, table())
-    db = sqlkrp.connect(connection)
-    db.create(krp(), "t", "f", keep=["id"])
-    ways = [*product(FORMS, ["features"]), (FORMS[0], "polynomial")]
-    for number, (form, way) in enumerate(ways):
-        db.score(everything(model), "t", into=f"s{number}", keep=["id"], form=form, as_=way)
-        require_same(estimator, model, connection.execute(f"FROM s{number}").fetchall())
-    db.score(everything(model), features="f", into="of_features", keep=["id"])
-    require_same(estimator, model, connection.execute("FROM of_features").fetchall())
+    options = {"into": "s", "keep": ["id"], "replace": True}
+    for source in (
+        {"table": "t"},
+        {"table": "t", "as_": "polynomial"},
+        {"features": "f"},
+    ):
+        db.score(everything(model), **source, **options)
+        require_same(estimator, model, connection.execute("FROM s").fetchall())
 
 
 #: Together they have each stage that a model has, each link, and each type of label.
@@ -917,12 +928,7 @@ def test_a_pipeline_in_a_pipeline_may_hold_the_map():
 )  # fmt: skip
 def test_a_file_that_was_made_up_is_said_to_be_damaged(tmp_path, change):
     trained("logistic/text")[1].save(tmp_path / "m.json")
-    document = json.loads((tmp_path / "m.json").read_text())
-    document["parameters"] |= change
-    del document["checksum"]
-    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
-    document["checksum"] = hashlib.sha256(canonical.encode()).hexdigest()
-    (tmp_path / "m.json").write_text(json.dumps(document))
+    rewrite(tmp_path / "m.json", lambda made: made["parameters"].update(change), forge=True)
     with pytest.raises(MapFileError, match="is damaged"):
         sqlkrp.load(tmp_path / "m.json")
 

@@ -429,3 +429,87 @@ def test_paths_are_planned_each_by_itself(connection):
 def test_few_weights_stay_where_people_read_them(connection):
     program = sqlkrp.RandomProjection(4, pool="gaussian", random_state=0).fit(["a", "b"]).program
     assert not plan_program(program, "auto", DUCKDB).arrays
+
+
+# --- few rows -------------------------------------------------------------------------------------
+
+
+DENSE = {"pool": "achlioptas", "s": 1, "n_terms": 30, "coef0": 0, "gamma": 1, "scaling": None}
+
+
+@pytest.fixture
+def dense(monkeypatch):
+    """A map whose wide form DuckDB plans for longer than a few rows take in another."""
+    monkeypatch.setattr("sqlkrp.sql.forms._LONG_TO_PLAN", 0.01)
+    return sqlkrp.KRP(2, 20, random_state=0, **DENSE).fit(list(dyadic(1, 40)))
+
+
+def most_rows(fitted):
+    """Up to how many rows another form is taken."""
+    return fitted.preflight().few.most
+
+
+def test_a_table_of_few_rows_takes_a_form_that_is_quick_to_plan(connection, dense):
+    most = most_rows(dense)
+    assert 1 <= most < 1_000
+    forms, db = {}, sqlkrp.connect(connection)
+    for rows in (0, 1, most, most + 1):
+        connection.execute("DROP TABLE IF EXISTS t")
+        store(connection, dyadic(rows, 40))
+        run = db.create(dense, "t", "f", replace=True)
+        assert run.rows == rows
+        forms[rows] = run.statement.form
+        found = connection.sql("FROM f").df().to_numpy()
+        db.create(dense, "t", "f", form="wide", replace=True)
+        assert np.array_equal(found, connection.sql("FROM f").df().to_numpy())
+    assert forms == {0: "tables", 1: "tables", most: "tables", most + 1: "wide"}
+
+
+def test_why_a_form_was_taken_for_few_rows_is_told(connection, dense):
+    store(connection, dyadic(5, 40))
+    statement = sqlkrp.connect(connection).create(dense, "t", "f").statement
+    assert re.match(r"5 rows; the wide form takes 0\.\d s to plan", statement.because)
+
+
+@pytest.mark.parametrize("options", [{"form": "wide"}, {"plan": "shared"}, {"view": True}])
+def test_what_is_asked_for_is_not_changed_for_few_rows(connection, dense, options):
+    """And a view is read when its table may have many."""
+    store(connection, dyadic(5, 40))
+    run = sqlkrp.connect(connection).create(dense, "t", "f", **options)
+    assert run.statement.form == "wide"
+
+
+def test_rows_are_counted_only_where_they_stand(connection, dense, tmp_path):
+    """A view may take long to count, and a CSV is parsed."""
+    store(connection, dyadic(5, 40))
+    connection.execute("CREATE VIEW v AS FROM t")
+    forms, db = {}, sqlkrp.connect(connection)
+    for file in ("t.parquet", "t.csv"):
+        connection.execute(f"COPY t TO '{tmp_path / file}'")
+    for source in ("t", "v", tmp_path / "t.parquet", tmp_path / "t.csv"):
+        forms[getattr(source, "name", source)] = db.create(
+            dense, source, "f", replace=True
+        ).statement.form
+    assert forms == {"t": "tables", "v": "wide", "t.parquet": "tables", "t.csv": "wide"}
+
+
+def test_text_for_a_table_that_nobody_counts_is_for_many_rows(dense):
+    assert dense.statement("t").form == "wide"
+
+
+def test_butterflies_loop_over_an_array_in_few_rows(connection):
+    krp = sqlkrp.KRP(2, 1000, random_state=0).fit(list(dyadic(1, 500)))
+    assert krp.preflight().few.form.name == "array"
+    store(connection, dyadic(3, 500))
+    db = sqlkrp.connect(connection)
+    assert db.create(krp, "t", "f").statement.form == "array"
+    assert db.verify(krp, "t").form == "array"
+
+
+def test_small_statements_are_the_same_for_any_rows():
+    assert sqlkrp.KRP(2, 100, random_state=0).fit(list("abcd")).preflight().few is None
+
+
+@pytest.mark.parametrize("dialect", sorted(set(DIALECTS) - {"duckdb"}))
+def test_engines_where_few_rows_gain_nothing_do_not_count_them(dense, dialect):
+    assert dense.preflight(dialect=dialect).few is None

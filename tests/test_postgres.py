@@ -58,11 +58,6 @@ def db(stored):
         yield opened
 
 
-@pytest.fixture
-def krp():
-    return paper_krp(2, 5, n_terms=2, random_state=0).fit(COLUMNS)
-
-
 def objects(connection):
     rows = connection.execute(
         "SELECT relname FROM pg_class WHERE relkind IN ('r', 'v') AND ("
@@ -379,18 +374,17 @@ ACTS = {"run": ("--into", "f"), "export": ("--to", "f.csv")}
 
 @pytest.mark.parametrize("how", ["server", "interrupt"])
 @pytest.mark.parametrize("act", ACTS)
-def test_what_is_stopped_half_way_leaves_nothing(mortal, tmp_path, act, how):
+def test_what_is_stopped_half_way_leaves_nothing(mortal, tmp_path, act, how, run_cli):
     krp = paper_krp(2, 400, pool="hadamard", random_state=0).fit(COLUMNS)
     krp.save(tmp_path / "m.json")
 
-    def start(table):
-        command = [sys.executable, "-m", "sqlkrp", act, "m.json", "--db", mortal.url, "--table"]
-        return subprocess.Popen(
-            [*command, table, *ACTS[act]], cwd=tmp_path, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+    def command(table):
+        return [act, "m.json", "--db", mortal.url, "--table", table, *ACTS[act]]
 
-    process = start("big")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sqlkrp", *command("big")], cwd=tmp_path, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
     wait_until(lambda: is_busy(mortal), process)
     if how == "server":
         mortal.kill()
@@ -409,9 +403,7 @@ def test_what_is_stopped_half_way_leaves_nothing(mortal, tmp_path, act, how):
     assert [path.name for path in tmp_path.iterdir()] == ["m.json"]
     with psycopg.connect(mortal.url, autocommit=True) as connection:
         assert objects(connection) == ["big", "t"]
-        again = start("t")
-        said = again.communicate(timeout=60)
-        assert again.returncode == 0, said
+        run_cli(*command("t"))
         connection.execute("DROP TABLE IF EXISTS f")
 
 

@@ -58,11 +58,6 @@ def db(spark):
     return sqlkrp.connect(spark)
 
 
-@pytest.fixture
-def krp():
-    return paper_krp(2, 5, n_terms=2, random_state=0).fit(COLUMNS)
-
-
 def rows(made):
     """Rows in order, with the items of an array beside each other."""
     found = [np.hstack([np.asarray(one, dtype=float) for one in row]) for row in made.collect()]

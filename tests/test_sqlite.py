@@ -63,11 +63,6 @@ def db(stored):
         yield opened
 
 
-@pytest.fixture
-def krp():
-    return paper_krp(2, 5, n_terms=2, random_state=0).fit(COLUMNS)
-
-
 def objects(connection):
     rows = connection.execute(
         "SELECT name FROM sqlite_master UNION ALL SELECT name FROM temp.sqlite_master ORDER BY name"
@@ -174,7 +169,7 @@ def test_files_are_known_by_what_they_hold(path, tmp_path, krp):
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 @pytest.mark.parametrize("act", ["run", "export"])
-def test_what_is_stopped_half_way_leaves_nothing(path, tmp_path, act, number, stored):
+def test_what_is_stopped_half_way_leaves_nothing(path, tmp_path, act, number, stored, run_cli):
     columns = ", ".join(f"abs(random() % 1000) / 8.0 AS c{i}" for i in range(6))
     stored.execute(
         f"CREATE TABLE big AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
@@ -185,12 +180,8 @@ def test_what_is_stopped_half_way_leaves_nothing(path, tmp_path, act, number, st
     krp.save(tmp_path / "m.json")
     target = {"run": ["--into", "f"], "export": ["--to", "f.csv"]}[act]
 
-    def start(table):
-        command = [sys.executable, "-m", "sqlkrp", act, "m.json", "--db", str(path), "--table"]
-        return subprocess.Popen(
-            [*command, table, *target], cwd=tmp_path, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+    def command(table):
+        return [act, "m.json", "--db", str(path), "--table", table, *target]
 
     def begun():
         grown = [p for p in path.parent.iterdir() if p.name.endswith("-journal")]
@@ -199,7 +190,10 @@ def test_what_is_stopped_half_way_leaves_nothing(path, tmp_path, act, number, st
     def parts():
         return [p for p in tmp_path.iterdir() if ".sqlkrp-" in p.name]
 
-    process = start("big")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sqlkrp", *command("big")], cwd=tmp_path, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
     end = time.monotonic() + 60
     while not begun():
         assert process.poll() is None, process.communicate()
@@ -213,9 +207,7 @@ def test_what_is_stopped_half_way_leaves_nothing(path, tmp_path, act, number, st
         )  # fmt: skip
         assert parts() == []
     assert not (tmp_path / "f.csv").exists()
-    again = start("t")
-    said = again.communicate(timeout=60)
-    assert again.returncode == 0, said
+    run_cli(*command("t"))
     assert parts() == []
     with sqlite3.connect(path) as connection:
         assert objects(connection) == (["big", "f", "t"] if act == "run" else ["big", "t"])

@@ -31,16 +31,6 @@ def stored(place):
     return place
 
 
-@pytest.fixture
-def db(stored):
-    return stored.database
-
-
-@pytest.fixture
-def krp():
-    return paper_krp(2, 5, n_terms=2, random_state=0).fit(COLUMNS)
-
-
 def both(place, krp, table="t", order="id", **options):
     """The rows of the SQL and of NumPy, and their columns' types, which are to be the same."""
     found = []

@@ -8,9 +8,10 @@ from typing import Any
 
 from sqlkrp.cli.command import Parser
 from sqlkrp.cli.typed import names
+from sqlkrp.engines.database import Run
 from sqlkrp.files import require_free
 
-__all__ = ["add_destination", "add_storage", "require_new", "storage_of"]
+__all__ = ["add_destination", "add_storage", "better_pairs", "require_new", "storage_of"]
 
 
 def add_destination(one: Parser, force: str) -> None:
@@ -54,3 +55,8 @@ def require_new(path: str, replace: bool) -> None:
     """Raise TargetExistsError if a file is in the way: before the work, not after it."""
     if not replace and not Path(path).is_dir():
         require_free(Path(path))
+
+
+def better_pairs(run: Run) -> list[tuple[str, str]]:
+    """A line where another kind of file would have been quicker."""
+    return [] if run.better is None else [("better", run.better)]

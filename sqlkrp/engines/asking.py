@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from functools import partial
 
 from sqlkrp.engines.checks import check_columns
 from sqlkrp.engines.inputs import Input
@@ -42,14 +43,26 @@ def query_of(
         options = replace(options, keep=(*options.keep, str(fitted.label_)))
     check_columns(prepare, data, options.keep, session.dialect)
     data = data.encoded(prepare, session.dialect)
-    return replace(
+    query = replace(
         fitted.query(data.relation, options),
         keys=None if data.long is None else data.long.keys,
         booleans=data.booleans,
         singles=data.singles(session.dialect) if run_now else (),
         token=f"{next(_uses)}_",
         guard=not (run_now and session.can.transactions),
-    ), data
+    )
+    if run_now and data.long is None:
+        query = replace(query, count=partial(_count, session, data))
+    return query, data
+
+
+def _count(session: Session, data: Input, most: int) -> int | None:
+    """How many rows there are, if that is seen at once: at most so many, in no view."""
+    if not session.has_rows(data.table):
+        return None
+    first = f"SELECT 1 AS one FROM {data.relation} AS every LIMIT {most + 1:d}"
+    ((count,),) = session.rows(f"SELECT COUNT(*) FROM ({first}) AS few", "counting rows")
+    return int(count) if count <= most else None
 
 
 def written(session: Session, query: Query) -> Statement:

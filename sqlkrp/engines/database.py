@@ -49,9 +49,12 @@ class Run(Shown):
     """Rows written; None for a view, which has none of its own."""
     digest: str
     """That of the map or model."""
+    better: str | None = None
+    """What kind of file would have been quicker, if a large one was written; None if none would."""
 
     def _facts(self) -> dict[str, Any]:
-        return {"rows": self.rows, **self.statement._facts()}
+        better = {} if self.better is None else {"better": self.better}
+        return {"rows": self.rows, **self.statement._facts(), **better}
 
 
 class Database(Shown):
@@ -168,8 +171,10 @@ class Database(Shown):
             statement = written(self._session, query)
             check_values(self._session, query.program, data)
             with self._session.holding(statement):
-                count = write_to(statement.text, columns_of(statement, query, data))
-        return Run(statement, count, fitted.digest_)
+                columns = columns_of(statement, query, data)
+                count = write_to(statement.text, columns)
+        better = self._session.better_file(path, columns, count)
+        return Run(statement, count, fitted.digest_, better)
 
     @with_options("form", "plan", "keep", "long", "rows", "how")
     def score(

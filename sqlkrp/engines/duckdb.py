@@ -205,6 +205,11 @@ class DuckDB(Writing):
             if sort is not None and not types[name].endswith("]")
         }
 
+    def has_rows(self, table: TableOrFile) -> bool:
+        if isinstance(table, Path):
+            return suffix_of(table, _READERS) == ".parquet"
+        return super().has_rows(table)
+
     def primary_key(self, table: TableName) -> list[str]:
         found = self.find(table)
         if found is None:

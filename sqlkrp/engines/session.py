@@ -7,10 +7,10 @@ its record of facts in ``sqlkrp.sql.dialects``. It knows what a source is, and n
 from __future__ import annotations
 
 import contextlib
-import gzip
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from sqlkrp.errors import LimitError, ParameterError
 from sqlkrp.files import write_whole
+from sqlkrp.gzips import GzipWriter
 from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.names import TableName, quote, quote_table, text
 from sqlkrp.sql.side_tables import Table
@@ -205,6 +206,11 @@ class Session(ABC):
     def reads(self, relation: str) -> set[str]:
         """The bare names of what a relation reads, through views and as parts, in lower case."""
 
+    def has_rows(self, table: TableOrFile) -> bool:
+        """Whether the rows of this source stand there, and need not be computed or parsed."""
+        found = None if isinstance(table, Path) else self.find(table)
+        return found is not None and found[1] == "table"
+
     def primary_key(self, table: TableName) -> list[str]:
         """The columns of a table's primary key; none of a view, or where there is none."""
         return []
@@ -331,6 +337,10 @@ class Session(ABC):
     ) -> contextlib.AbstractContextManager[Write]:
         """A function that writes a SELECT's rows to a file, published if the block ends well."""
 
+    def better_file(self, path: str | Path, columns: Columns | None, rows: int) -> str | None:
+        """What kind of file would have been quicker than a large one that was written."""
+        return None
+
     def output_of(self, path: str | Path, storage: Storage) -> str:
         """How features are written there where nobody says."""
         return self.dialect.output
@@ -351,13 +361,13 @@ def streamed(rows: Sequence[Sequence[Any]], n_numbers: int) -> Streamed:
 @contextlib.contextmanager
 def csv_file(target: Path, engine: str, *, replace: bool) -> Iterator[IO[bytes]]:
     """A .csv or .csv.gz file to write, published if the block ends well."""
-    openers: dict[str, Any] = {".csv": open, ".csv.gz": gzip.open}
+    openers: dict[str, Any] = {".csv": partial(open, mode="wb"), ".csv.gz": GzipWriter}
     suffix = next((one for one in openers if target.name.lower().endswith(one)), None)
     if suffix is None:
         raise ParameterError(
             f"from {engine} features are written as CSV, and {str(target)!r} is no name for that: "
             "use .csv or .csv.gz"
         )
-    with write_whole(target, replace=replace) as part, openers[suffix](part, "wb") as file:
+    with write_whole(target, replace=replace) as part, openers[suffix](part) as file:
         yield file
         file.close()  # all of it must be there before it is published

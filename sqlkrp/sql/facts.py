@@ -8,7 +8,17 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-__all__ = ["DUCKDB_COSTS", "ITSELF", "Costs", "Dialect", "Limits", "LoopFacts", "Unpivot", "frozen"]
+__all__ = [
+    "DUCKDB_COSTS",
+    "ITSELF",
+    "Costs",
+    "Dialect",
+    "Limits",
+    "LoopFacts",
+    "ShortCosts",
+    "Unpivot",
+    "frozen",
+]
 
 #: What runs the text of a dialect, if that is the engine it is for.
 ITSELF = "itself"
@@ -58,6 +68,20 @@ ASSUMED_OPERATIONS = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
+class ShortCosts:
+    """Seconds, about, of the forms whose text is short: quick to plan, and slow in each row."""
+
+    looped: float
+    """One operation in a loop over an array, in one row."""
+    joined: float
+    """One addition of what is joined, in one row."""
+    multiplied: float
+    """One product of what is joined, in one row."""
+    loaded: float
+    """To load one operation's numbers into a side table, once."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Costs:
     """Seconds, about, in one engine: only what they are to each other decides anything."""
 
@@ -71,6 +95,8 @@ class Costs:
     """One more column on the way, in one row: to be written and read again."""
     item: float = math.inf
     """To read one item of an array, in one row; infinite where there are no arrays."""
+    short: ShortCosts | None = None
+    """None where few rows gain nothing by such forms, or nobody measured that."""
 
 
 #: Fitted to the runs of 18 plans of 60,000 x 784 FLOAT, on two cores.

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sqlkrp.sql.facts import Dialect
+from sqlkrp.sql.facts import Dialect, ShortCosts
 from sqlkrp.sql.job import Job, LongInput, Written
 from sqlkrp.sql.loops import write_loops
-from sqlkrp.sql.planning import Plan
+from sqlkrp.sql.planning import Plan, seconds_to_plan
 from sqlkrp.sql.tables import cost_of_joins, write_tables_form
 from sqlkrp.sql.wide import write_wide_form
 from sqlkrp.stages import Butterflies, Cost, Program, cost, plain_stages
 
-__all__ = ["FORMS", "Form"]
+__all__ = ["FORMS", "FewRows", "Form", "for_few_rows"]
 
 # Gathering sparse rows without a pivot looks at every entry once for each column; beyond so many,
 # joins are faster.
@@ -22,6 +23,12 @@ _GATHERED = 2_000
 _NUMBERS = 200_000
 # Weights in the inner products of a wide statement: 20 MB of text, and two seconds to plan.
 _WEIGHTS = 2_000_000
+# For few rows a statement is another one than for many if planning that takes so many seconds, and
+# so many times as long as all of the other.
+_LONG_TO_PLAN, _TIMES_AS_LONG = 0.3, 2
+# Numbers in the lists of an array form that are read in no time; each round of a loop in DuckDB has
+# its own copy of longer ones.
+_SHORT_LISTS = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +47,8 @@ class Form:
     """What a dialect does not have for it; empty where it can be written."""
     suits: Callable[[Plan, LongInput | None, Dialect], tuple[bool, str]] = lambda *_: (True, "")
     """Whether it is a good form for a plan, and why or why not; its size is another matter."""
+    short: Callable[[Program, ShortCosts], tuple[float, float]] = lambda *_: (math.inf, 0.0)
+    """Seconds, about, that it takes in any case, and in each row, where its text is short."""
     joins: bool = False
     """Whether its statement joins the tables of stages."""
     nests: bool = False
@@ -73,12 +82,26 @@ def _suits_loops(plan: Plan, long: LongInput | None, dialect: Dialect) -> tuple[
     few, because = _suits_gathered(plan, long, dialect)
     if not few:
         return few, because
-    # One by one they stand in its text; butterflies do not.
-    numbers = sum(
+    return _numbers_in_lists(plan.program) <= _NUMBERS, ""
+
+
+def _numbers_in_lists(program: Program) -> int:
+    """Numbers that stand one by one in the text of an array form; butterflies do not."""
+    return sum(
         stage.n_outputs if isinstance(stage, Butterflies) else sum(cost(stage))
-        for _, stage in plain_stages(plan.program.stages)
+        for _, stage in plain_stages(program.stages)
     )
-    return numbers <= _NUMBERS, ""
+
+
+def _short_loops(program: Program, costs: ShortCosts) -> tuple[float, float]:
+    few = _numbers_in_lists(program) <= _SHORT_LISTS
+    return (0.0 if few else math.inf), sum(program.cost) * costs.looped
+
+
+def _short_joins(program: Program, costs: ShortCosts) -> tuple[float, float]:
+    work = cost_of_joins(program)
+    a_row = work.additions * costs.joined + work.products * costs.multiplied
+    return sum(work) * costs.loaded, a_row
 
 
 def _planned_cost(_: Program, plan: Plan | None) -> Cost:
@@ -112,13 +135,47 @@ FORMS: dict[str, Form] = {
             cost=lambda program, _: program.cost,
             lacks=_lacks_loops,
             suits=_suits_loops,
+            short=_short_loops,
         ),
         Form(
             name="tables",
             meaning="joins with side tables, short whatever the map",
             write=write_tables_form,
             cost=lambda program, _: cost_of_joins(program),
+            short=_short_joins,
             joins=True,
         ),
     )
 }
+
+
+@dataclass(frozen=True)
+class FewRows:
+    """A form that is quicker than the wide one as long as rows are few."""
+
+    form: Form
+    most: int
+    """Up to so many rows."""
+    planning: float
+    """Seconds, about, to plan the wide form."""
+
+    @property
+    def because(self) -> str:
+        """Why, in a few words."""
+        return f"the wide form takes {self.planning:.1f} s to plan, by estimate"
+
+
+def for_few_rows(forms: Sequence[Form], plan: Plan, dialect: Dialect) -> FewRows | None:
+    """The form to take for few rows in place of the first of these, if one is quicker.
+
+    Planning a wide statement takes its time even for one row.
+    """
+    costs, planning = dialect.costs.short, seconds_to_plan(plan, dialect)
+    if costs is None or planning < _LONG_TO_PLAN or not forms[0].plans:
+        return None
+    found = []
+    for form in forms[1:]:
+        at_once, a_row = form.short(plan.program, costs)
+        if (left := planning / _TIMES_AS_LONG - at_once) >= a_row:
+            found.append(FewRows(form, int(left / a_row), planning))
+    return max(found, key=lambda one: one.most, default=None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from sqlkrp.display import Shown
 from sqlkrp.errors import LimitError, ParameterError, visible
 from sqlkrp.sql.facts import Dialect
-from sqlkrp.sql.forms import FORMS, Form
+from sqlkrp.sql.forms import FORMS, FewRows, Form, for_few_rows
 from sqlkrp.sql.job import Job, LongInput, Written
 from sqlkrp.sql.levels import Levels
 from sqlkrp.sql.names import require_distinct
@@ -60,6 +60,8 @@ class Query:
     """In the names of this statement's side tables, if they must be its own."""
     guard: bool = True
     """Whether the statement itself stops at a missing value under ``nulls="error"``."""
+    count: Callable[[int], int | None] = lambda _: None
+    """How many rows there will be, if these are known and at most so many."""
 
     @property
     def long(self) -> LongInput | None:
@@ -155,6 +157,9 @@ def _drafts(query: Query, dialect: Dialect) -> Iterator[Statement]:
     because = ""
     forms = _forms_of(dialect)
     plan = _plan(query, forms[0], dialect)
+    few = _few_rows(query, plan, dialect)
+    if few is not None and (rows := query.count(few.most)) is not None:
+        yield _statement(query, few.form, f"{rows:,} rows; {few.because}", plan, dialect)
     for form in forms:
         suits, reason = form.suits(plan, query.long, dialect)
         because = reason or because
@@ -167,6 +172,14 @@ def _drafts(query: Query, dialect: Dialect) -> Iterator[Statement]:
                 f"{form.name} would have {over.found:,} {over.what}, and {dialect.name} takes "
                 f"{over.limit:,}"
             )
+
+
+def _few_rows(query: Query, plan: Plan, dialect: Dialect) -> FewRows | None:
+    """What is taken for few rows, where a choice is left and it is another form."""
+    if (query.options.form, query.options.plan) != ("auto", "auto"):
+        return None
+    forms = [form for form in _forms_of(dialect) if form.suits(plan, query.long, dialect)[0]]
+    return for_few_rows(forms, plan, dialect)
 
 
 def _forms_of(dialect: Dialect) -> list[Form]:
@@ -192,6 +205,8 @@ class Preflight(Shown):
     """The statement's sizes."""
     table_checks: list[Check]
     """Those of a table of its rows."""
+    few: FewRows | None
+    """What tables of few rows take in its place."""
 
     def _facts(self) -> dict[str, Any]:
         problems, table_problems = len(self.problems), len(self.table_problems)
@@ -225,9 +240,9 @@ def preflight(query: Query, dialect: Dialect) -> Preflight:
     """Measure the statement of a query."""
     statement = draft(query, dialect)
     table = features_table(statement, query, dialect)
-    return Preflight(
-        dialect, statement.form, statement.because, statement.plan, statement.checks, table
-    )
+    plan = statement.plan
+    few = None if plan is None else _few_rows(query, plan, dialect)
+    return Preflight(dialect, statement.form, statement.because, plan, statement.checks, table, few)
 
 
 def features_table(statement: Statement, query: Query, dialect: Dialect) -> list[Check]:

@@ -31,9 +31,15 @@ def template_text(name: str) -> str:
     return beside.read_text(encoding="utf-8")
 
 
+@cache
 def relations_of(name: str) -> Counter[str]:
-    """The relations that a template names, and how often it reads each."""
+    """The relations that a template names, and how often it reads each: to be read only."""
     return Counter(table.name for table in _parsed(name).find_all(exp.Table))
+
+
+@cache
+def _values_of(name: str) -> set[str]:
+    return {str(place.this) for place in _parsed(name).find_all(exp.Placeholder)}
 
 
 @cache
@@ -51,57 +57,56 @@ def bind(
 
     A value that is a list stands for several items of a SELECT list, or for none.
     """
-    tree = _parsed(name).copy()
-    bound: list[str] = []
-    _bind_relations(tree, name, relations, bound)
-    _bind_values(tree, name, values or {}, bound)
-    _leave_as_it_stands(tree, dialect)
-    text = tree.sql(
-        dialect.sqlglot, pretty=True, comments=False, unsupported_level=ErrorLevel.RAISE
-    )
+    values = values or {}
+    _require_same(name, "relations", set(relations_of(name)), set(relations))
+    _require_same(name, "values", _values_of(name), set(values))
+    nothing = frozenset(role for role, value in values.items() if not (value or value == ""))
+    text, places = _printed(name, dialect.sqlglot, nothing)
+    bound = {**relations, **{f"${role}": _items(value) for role, value in values.items()}}
     # Pretty printing would indent the lines of a name that holds a line break, so what is bound
     # goes in after it; in one pass, so that bound text is never searched.
-    return _MARK.sub(lambda mark: bound[int(mark[1])], text)
+    return _MARK.sub(lambda mark: bound[places[int(mark[1])]], text)
+
+
+def _items(value: str | Sequence[str]) -> str:
+    # One verbatim item holds them all: a tree of ten thousand columns would be slow.
+    return value if isinstance(value, str) else ",\n  ".join(value)
+
+
+@cache
+def _printed(name: str, sqlglot: str, nothing: frozenset[str]) -> tuple[str, tuple[str, ...]]:
+    """A template in the words of a dialect, marks where something is bound, and what that is.
+
+    It does not depend on what is bound, but for values that are lists of nothing: so sqlglot
+    prints it once, and not in every statement.
+    """
+    tree = _parsed(name).copy()
+    places: list[str] = []
+    for table in list(tree.find_all(exp.Table)):
+        relation = exp.Table(this=_mark(table.name, places))
+        table.replace(exp.alias_(relation, table.alias or table.name, table=True))
+    for place in list(tree.find_all(exp.Placeholder)):
+        role = str(place.this)
+        if role in nothing:
+            place.pop()
+        else:
+            place.replace(_mark(f"${role}", places))
+    _leave_as_it_stands(tree, sqlglot)
+    text = tree.sql(sqlglot, pretty=True, comments=False, unsupported_level=ErrorLevel.RAISE)
+    return text, tuple(places)
 
 
 _MARK = re.compile(r"sqlkrp_bound_(\d+)_")
 
 
-def _mark(sql: str, bound: list[str]) -> exp.Var:
-    bound.append(sql)
-    return exp.var(f"sqlkrp_bound_{len(bound) - 1}_")
+def _mark(what: str, places: list[str]) -> exp.Var:
+    places.append(what)
+    return exp.var(f"sqlkrp_bound_{len(places) - 1}_")
 
 
-def _bind_relations(
-    tree: exp.Expr, name: str, relations: Mapping[str, str], bound: list[str]
-) -> None:
-    tables = list(tree.find_all(exp.Table))
-    _require_same(name, "relations", {table.name for table in tables}, set(relations))
-    for table in tables:
-        alias = table.alias or table.name
-        relation = exp.Table(this=_mark(relations[table.name], bound))
-        table.replace(exp.alias_(relation, alias, table=True))
-
-
-def _bind_values(
-    tree: exp.Expr, name: str, values: Mapping[str, str | Sequence[str]], bound: list[str]
-) -> None:
-    places = list(tree.find_all(exp.Placeholder))
-    _require_same(name, "values", {str(place.this) for place in places}, set(values))
-    for place in places:
-        value = values[str(place.this)]
-        if isinstance(value, str):
-            place.replace(_mark(value, bound))
-        elif value:
-            # One verbatim item holds them all: a tree of ten thousand columns would be slow.
-            place.replace(_mark(",\n  ".join(value), bound))
-        else:
-            place.pop()
-
-
-def _leave_as_it_stands(tree: exp.Expr, dialect: Dialect) -> None:
+def _leave_as_it_stands(tree: exp.Expr, sqlglot: str) -> None:
     """Keep sqlglot from writing out what differs between dialects, but not for our values."""
-    target = SqlglotDialect.get_or_raise(dialect.sqlglot)
+    target = SqlglotDialect.get_or_raise(sqlglot)
     # What templates order by is never NULL; where the engine would put NULLs need not be said.
     for ordered in tree.find_all(exp.Ordered):
         ordered.set("nulls_first", target.NULL_ORDERING == "nulls_are_small")

@@ -80,6 +80,7 @@ def _preflight_facts(found: Preflight | str | None) -> dict[str, Any]:
         "form": found.form,
         "form_because": found.because,
         **({} if found.plan is None else _plan_facts(found.plan, found.dialect)),
+        "few_rows": found.few and {"form": found.few.form.name, "at_most": found.few.most},
         "sizes": {
             check.what: {"found": check.found, "limit": check.limit}
             for check in (*found.checks, *found.table_checks)

@@ -86,6 +86,10 @@ def _preflight_lines(found: Preflight, spelt: Callable[[str], str]) -> list[str]
     pairs = [] if plan is None else [("  sums", _plan_text(plan, stage)) for stage in plan.ways]
     if plan is not None and plan.pairs:
         pairs.append(("  products", f"{plan.products:,} a row, pairs of factors once"))
+    if (few := found.few) is not None:
+        pairs.append(
+            ("  few rows", f"a table of up to {few.most:,}: {few.form.name} form, as {few.because}")
+        )
     pairs += [(name, spelt(told)) for name, told in _numpy_pairs(found)]
     for check in (*found.checks, *found.table_checks):
         limit = "" if check.limit is None else f" of at most {check.limit:,}"

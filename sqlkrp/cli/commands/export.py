@@ -6,7 +6,7 @@ import argparse
 
 from sqlkrp.cli.command import Command, Parser
 from sqlkrp.cli.console import say
-from sqlkrp.cli.destinations import add_destination, add_storage, storage_of
+from sqlkrp.cli.destinations import add_destination, add_storage, better_pairs, storage_of
 from sqlkrp.cli.map_files import add_map, load_asked
 from sqlkrp.cli.sources import add_database, add_engine, open_database, table_of
 from sqlkrp.cli.statements import (
@@ -47,7 +47,7 @@ def _run(given: argparse.Namespace) -> int:
         )
     form = f"{counted(len(run.statement.columns), 'column')}, {run.statement.form} form"
     wrote = f"{given.to}: {counted(run.rows or 0, 'row')}, {form}"
-    say(given, [("wrote", wrote), (fitted.kind, run.digest[:12])])
+    say(given, [("wrote", wrote), *better_pairs(run), (fitted.kind, run.digest[:12])])
     return 0
 
 

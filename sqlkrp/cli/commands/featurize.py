@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sqlkrp.cli.command import Command, Parser, option_given
 from sqlkrp.cli.console import say
-from sqlkrp.cli.destinations import add_destination, require_new
+from sqlkrp.cli.destinations import add_destination, better_pairs, require_new
 from sqlkrp.cli.drawing import (
     add_drawing,
     add_replace_map,
@@ -85,6 +85,7 @@ def _run(given: argparse.Namespace) -> int:
         given,
         [
             ("wrote", f"{given.to}: {_rows_text(run)}"),
+            *better_pairs(run),
             ("map", f"{map_path or 'not saved (give --map-file FILE)'} ({digest})"),
             *column_pairs(known),
             *([("hyperplanes", pool_text(known))] if "hyperplanes" in known else []),

@@ -7,6 +7,7 @@ import argparse
 from sqlkrp.cli.answers import add_answers, answers_of
 from sqlkrp.cli.command import Command, Parser
 from sqlkrp.cli.console import say
+from sqlkrp.cli.destinations import better_pairs
 from sqlkrp.cli.map_files import add_model, load_asked
 from sqlkrp.cli.sources import add_database, add_engine, open_database, table_of
 from sqlkrp.cli.statements import add_how, add_keep, add_long, add_sql, options_of_run
@@ -73,7 +74,7 @@ def _run(given: argparse.Namespace) -> int:
     verb = "wrote" if given.into is None else "created"
     told = f"{given.into or given.path}: {what} of {said}; {run.statement.form} form"
     error = [] if fitted.error is None else [("error", fitted.error)]
-    say(given, [(verb, told), ("model", run.digest[:12]), *error])
+    say(given, [(verb, told), *better_pairs(run), ("model", run.digest[:12]), *error])
     return 0
 
 
