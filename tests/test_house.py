@@ -29,7 +29,7 @@ PACKAGE = ROOT / "sqlkrp"
 # A room may import the rooms before it, never one after it.
 ORDER = [
     "errors", "version", "display", "spelling", "files", "memory", "pools", "stages", "batches",
-    "sql", "mapfile", "maps", "verification", "engines", "models", "public", "report",
+    "sql", "mapfile", "maps", "verification", "engines", "models", "training", "public", "report",
     "model_report", "keeping", "options", "argument_groups", "arguments", "cli", "__main__",
 ]  # fmt: skip
 # When it is called, a map takes a DuckDB relation, and has DuckDB write its side tables to files.
