@@ -361,6 +361,17 @@ def test_constant_and_doubled_features_and_float32_are_no_trouble(way, loss, n_c
     np.testing.assert_allclose(fit.coef[:, 0], fit.coef[:, 9], atol=1e-3 * np.abs(fit.coef).max())
 
 
+@pytest.mark.parametrize("loss", [logistic, squared_hinge])
+def test_newton_gets_through_far_outliers(loss):
+    """Full steps lead too far here, to where other rows decide on the curvature."""
+    rng = np.random.default_rng(0)
+    Z = np.exp(2 * rng.normal(size=(400, 60)))
+    codes = (np.log(Z[:, :5]).sum(axis=1) + 3 * rng.normal(size=400) > 0).astype(int)
+    fit, _, _ = fitted(loss, Z, codes, None, 1e-6)
+    assert fit.converged
+    assert fit.passes < 40
+
+
 def test_what_does_not_converge_is_said():
     Z, _, _ = classes(2)
     apart, _, _ = fitted(logistic, Z, (Z[:, 0] > Z[:, 0].mean()) * 1, None, 0.0, max_passes=5)

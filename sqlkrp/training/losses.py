@@ -368,7 +368,7 @@ def _best(tried: _Tried) -> Array:
 def _descent(rows: _Rows, at: Array, tolerance: float, max_passes: int) -> tuple[Array, int, bool]:
     """Where the objective is least, the passes it took to get there, and whether it is."""
     newton = rows.newton(at.shape)
-    history = _History(0 if newton else _REMEMBERED)
+    history = _History(_REMEMBERED)
     problems, steps = np.arange(len(at)), np.array(_STEPS)
     at, slope, objective, metric, done = _begun(rows, at)
     shrunk, failures = np.ones(len(at)), 0
@@ -389,8 +389,13 @@ def _descent(rows: _Rows, at: Array, tolerance: float, max_passes: int) -> tuple
         objective = np.where(taken, lowest, objective)
         shrunk = np.where(off & ~taken, shrunk * 0.01, 1.0)
         failures = failures + 1 if (off & ~taken).any() else 0
-        # Where the first step went too far, the curvature there is none to go on with.
-        if tried.metric and (taken & (steps[best] >= 0.5) | ~off).all():
+        if newton and taken.any():
+            if (steps[best][taken] < 1).any():
+                # The first step went too far, to where the curvature is another one.
+                tried = rows.tried(at, np.zeros_like(at), np.zeros(1), True)
+                done += 1
+            history = _History(_REMEMBERED)
+        if tried.metric and taken.any():
             metric = tried.metric
 
 
