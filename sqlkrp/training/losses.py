@@ -28,8 +28,10 @@ Batch = tuple[Array, Array, "Array | None"]
 _NEWTON_NUMBERS = 20_000_000
 # Shares of the proposed step. The first is where second derivatives are taken.
 _STEPS = (1.0, 2.0, 0.5, 0.2, 0.05)
-# Passes whose rows the shared matrix is computed of.
-_REFRESHED = (0, 2, 5, 10, 20, 40)
+# Of the start. Squares of indicators, for one, are small for logistic regression.
+_MULTIPLES = (1.0, 2.0, 4.0, 0.5, 0.2, 0.0)
+# After these many passes, and in the first, the shared matrix is computed anew.
+_REFRESHED = (2, 5, 10, 20, 40)
 # Steps that L-BFGS remembers.
 _REMEMBERED = 20
 _RETRIES = 4
@@ -79,8 +81,9 @@ def _logistic_values(decisions: Array, codes: Array) -> tuple[Array, Array]:
 
 def _logistic_curvature(decisions: Array, codes: Array) -> Array:
     if decisions.shape[-1] == 1:
-        shares = sigmoid(decisions)
-        return (shares * (1 - shares))[..., None]
+        second = sigmoid(decisions)
+        bends: Array = second * (1 - second)
+        return bends[..., None]
     shares = np.exp(decisions - decisions.max(axis=-1, keepdims=True))
     shares /= shares.sum(axis=-1, keepdims=True)
     result: Array = -shares[..., None] * shares[..., None, :]
@@ -354,7 +357,7 @@ def _dot(one: Array, other: Array) -> Array:
 
 
 def _best(tried: _Tried) -> Array:
-    """Of each problem the step of the least objective; of the flattest, where these are the same."""
+    """Of each problem the step of least objective; where these are the same, the flattest."""
     least = tried.objectives.min(axis=0)
     same = tried.objectives <= least + _SAME * np.abs(least)
     flatness = np.where(same, np.abs(tried.slopes).max(axis=(2, 3)), np.inf)
@@ -365,28 +368,48 @@ def _best(tried: _Tried) -> Array:
 def _descent(rows: _Rows, at: Array, tolerance: float, max_passes: int) -> tuple[Array, int, bool]:
     """Where the objective is least, the passes it took to get there, and whether it is."""
     newton = rows.newton(at.shape)
-    history = _History(0 if newton else _REMEMBERED)
-    first = rows.tried(at, np.zeros_like(at), np.zeros(1), True)
-    objective, slope, metric = first.objectives[0], first.slopes[0], first.metric
-    problems = np.arange(len(at))
-    steps = np.array(_STEPS)
+    history = _History(_REMEMBERED)
+    problems, steps = np.arange(len(at)), np.array(_STEPS)
+    at, slope, objective, metric, done = _begun(rows, at)
     shrunk, failures = np.ones(len(at)), 0
-    for done in range(1, max_passes + 1):
-        open_ = np.abs(slope).max(axis=(1, 2)) > tolerance
-        if not open_.any() or done == max_passes or failures > _RETRIES:
-            return at, done, not open_.any()
-        assert metric is not None
-        way = -history.directed(slope, metric) * (shrunk * open_)[:, None, None]
+    while True:
+        off = np.abs(slope).max(axis=(1, 2)) > tolerance
+        if not off.any() or done >= max_passes or failures > _RETRIES:
+            return at, done, not off.any()
+        way = -history.directed(slope, metric) * (shrunk * off)[:, None, None]
         tried = rows.tried(at, way, steps, newton or done in _REFRESHED)
+        done += 1
         best = _best(tried)
-        better = tried.objectives[best, problems] <= objective + _SAME * np.abs(objective)
-        taken = (better & open_)[:, None, None]
-        moved = np.where(taken, steps[best][:, None, None] * way, 0)
-        changed = np.where(taken, tried.slopes[best, problems] - slope, 0)
+        lowest = tried.objectives[best, problems]
+        taken = off & (lowest <= objective + _SAME * np.abs(objective))
+        moved = np.where(taken, steps[best], 0)[:, None, None] * way
+        changed = np.where(taken[:, None, None], tried.slopes[best, problems] - slope, 0)
         history.keep(moved, changed)
         at, slope = at + moved, slope + changed
-        objective = np.where(taken[:, 0, 0], tried.objectives[best, problems], objective)
-        shrunk = np.where(better | ~open_, 1.0, shrunk * 0.01)
-        failures = failures + 1 if (open_ & ~better).any() else 0
-        metric = tried.metric or metric
-    raise AssertionError("the last pass returns")
+        objective = np.where(taken, lowest, objective)
+        shrunk = np.where(off & ~taken, shrunk * 0.01, 1.0)
+        failures = failures + 1 if (off & ~taken).any() else 0
+        if newton and taken.any():
+            if (steps[best][taken] < 1).any():
+                # The first step went too far, to where the curvature is another one.
+                tried = rows.tried(at, np.zeros_like(at), np.zeros(1), True)
+                done += 1
+            history = _History(_REMEMBERED)
+        if tried.metric and taken.any():
+            metric = tried.metric
+
+
+def _begun(rows: _Rows, at: Array) -> tuple[Array, Array, Array, Callable[[Array], Array], int]:
+    """The best multiple of the start, its slope, objective and metric, and the passes it took.
+
+    Too large a start has rows that are all certain: there is no curvature to go on with.
+    """
+    multiples = np.array(_MULTIPLES if at.any() else [1.0])
+    tried = rows.tried(np.zeros_like(at), at, multiples, True)
+    best, problems, passes = _best(tried), np.arange(len(at)), 1
+    at = at * multiples[best][:, None, None]
+    if (multiples[best] < 0.5).any():
+        tried = rows.tried(at, np.zeros_like(at), np.zeros(1), True)
+        best, passes = np.zeros_like(best), 2
+    assert tried.metric is not None
+    return at, tried.slopes[best, problems], tried.objectives[best, problems], tried.metric, passes

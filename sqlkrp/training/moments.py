@@ -219,7 +219,7 @@ def _penalised_factor(system: Array, penalty: float) -> Array | None:
 
 
 def squared_error(moments: Moments, fit: Fit) -> Array:
-    """Of each target, the weighted sum of squared residuals of these rows, from their sums alone."""
+    """Of each target the weighted sum of these rows' squared residuals, from their sums alone."""
     divisor = moments._divisor
     offsets, target_offsets = moments.sums / divisor, moments.target_sums / divisor
     coef = fit.coef
