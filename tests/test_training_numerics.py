@@ -15,6 +15,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from threadpoolctl import threadpool_limits
 
 from sqlkrp.training import losses
 from sqlkrp.training.calibration import multinomial_of, sigmoid_of
@@ -24,6 +25,13 @@ from sqlkrp.training.metrics import DEFAULTS, METRICS, confusion
 from sqlkrp.training.moments import Moments, solve, squared_error, sum_of
 
 PENALTIES = [10.0**power for power in range(-8, 1)]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """Threads of several libraries that wait for each other take a hundred times as long."""
+    with threadpool_limits(1):
+        yield
 
 
 def regression(rows=240, k=12, m=2, seed=0):
