@@ -159,11 +159,16 @@ def _fit(
             on_rows(len(batch))
 
     (start,) = solve(moments, [taken.penalty])
-    scaling = moments.means, moments.deviations
     return fit_loss(
-        BY_PASSES[drawn.candidate.loss], passes, drawn.n_features, len(judge.classes), taken.penalty,
-        scaling, start, max_passes=_PASSES,
-    )  # fmt: skip
+        BY_PASSES[drawn.candidate.loss],
+        passes,
+        drawn.n_features,
+        len(judge.classes),
+        taken.penalty,
+        (moments.means, moments.deviations),
+        start,
+        max_passes=_PASSES,
+    )
 
 
 def _decisions(

@@ -214,13 +214,13 @@ class _Training:
         column, count = self.labels.column, split.rows
         if self.labels.task == CLASSIFICATION and len(self.labels.codes) < 2:
             raise ParameterError(
-                f"column {column!r} has one value in all labelled rows: there is nothing to be told "
+                f"column {column!r} has one value in all labelled rows: there is nothing to tell "
                 "apart"
             )
         if self.labels.task != CLASSIFICATION and not self.labels.largest > self.labels.least:
             raise ParameterError(
-                f"column {column!r} is {self.labels.least:g} in all labelled rows: there is nothing "
-                "to be predicted"
+                f"column {column!r} is {self.labels.least:g} in all labelled rows: there is "
+                "nothing to predict"
             )
         if count * (1 - split.test_share) < 2 * split.n_folds:
             raise ParameterError(

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sqlkrp.summaries import training as told_of
 from sqlkrp.cli.command import Command, Parser
 from sqlkrp.cli.console import say
 from sqlkrp.cli.destinations import require_new
@@ -19,6 +18,7 @@ from sqlkrp.cli.typed import path_to_write
 from sqlkrp.files import require_other_file
 from sqlkrp.mapfile import require_map_or_empty
 from sqlkrp.options import number_or
+from sqlkrp.summaries import training as told_of
 from sqlkrp.training import asked, labels
 
 __all__ = ["COMMAND"]
