@@ -58,6 +58,8 @@ class Fitted:
     """What was taken for parameters that are ``"auto"``."""
     label_: str | None
     """The column that the features are to predict: none of them, and kept beside them."""
+    training: Any = None
+    """How it was found by :func:`sqlkrp.train`, by name; None of what was not."""
     _renamed: tuple[Program, Any] | None = None
     """The program whose columns are spelt in another way, and what it is of."""
 

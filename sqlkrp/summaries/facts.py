@@ -44,6 +44,7 @@ def facts(fitted: Fitted, found: Preflight | str | None = None) -> dict[str, Any
         **_projection_facts(program),
         "additions_a_row": program.cost.additions,
         "products_a_row": program.cost.products,
+        **({} if fitted.training is None else {"training": fitted.training}),
         **_preflight_facts(found),
     }
 

@@ -7,15 +7,21 @@ from typing import Any
 
 from sqlkrp.errors import visible
 from sqlkrp.maps.advice import counted
+from sqlkrp.summaries.lines import aligned
 
-__all__ = ["training_lines", "training_pairs"]
+__all__ = ["training_lines"]
 
 # Columns that are named with what became of them.
 _NAMED = 40
 
 
-def training_lines(told: Mapping[str, Any]) -> list[str]:
-    """The candidates as a table."""
+def training_lines(told: Mapping[str, Any], more: Sequence[tuple[str, str]] = ()) -> list[str]:
+    """What was tried, best first, and what came of it."""
+    return [*_candidates(told), "", *aligned([*_pairs(told), *more])]
+
+
+def _candidates(told: Mapping[str, Any]) -> list[str]:
+    """A table of them."""
     better = sorted(told["candidates"], key=lambda one: one["mean"])
     if not told["smaller_is_better"]:
         better.reverse()
@@ -42,7 +48,7 @@ def training_lines(told: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def training_pairs(told: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _pairs(told: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The rest, as labels and texts."""
     left_out = [
         ("without label", f"{counted(told['without_label'], 'row')} left out")

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from sqlkrp.cli.command import Command, Parser
-from sqlkrp.cli.console import say
 from sqlkrp.cli.destinations import require_new
 from sqlkrp.cli.sources import add_engine, add_source, open_database, table_of
 from sqlkrp.cli.typed import path_to_write
 from sqlkrp.files import require_other_file
 from sqlkrp.mapfile import require_map_or_empty
 from sqlkrp.options import number_or
-from sqlkrp.summaries import training as told_of
+from sqlkrp.summaries.training import training_lines
 from sqlkrp.training import asked, labels
 
 __all__ = ["COMMAND"]
@@ -164,17 +163,10 @@ def _run(given: argparse.Namespace) -> int:
             **{name: getattr(given, name) for name in names},
         )
     model.save(given.out, replace=given.replace)
-    told = model.training
     if not given.quiet:
-        print("\n".join(told_of.training_lines(told)) + "\n")
-    say(
-        given,
-        [
-            *told_of.training_pairs(told),
-            ("seconds", f"{time.monotonic() - started:.1f}"),
-            ("wrote", f"{given.out} (digest {model.digest_[:12]})"),
-        ],
-    )
+        seconds = f"{time.monotonic() - started:.1f}"
+        wrote = f"{given.out} (digest {model.digest_[:12]})"
+        print("\n".join(training_lines(model.training, [("seconds", seconds), ("wrote", wrote)])))
     return 0
 
 
