@@ -376,6 +376,22 @@ def add_drawing(one: Parser) -> argparse._ArgumentGroup:
         metavar="COLUMN",
         help="read only this column, and others included so (repeat for more)",
     )
+    group.add_argument(
+        "--categories",
+        choices=("auto", "none"),
+        metavar="HOW",
+        default="none",
+        help="auto: read a column of texts of at most 50 values as 0 and 1, an input for each "
+        "value (default: none, such columns are left out)",
+    )
+    group.add_argument(
+        "--dates",
+        choices=("auto", "none"),
+        metavar="HOW",
+        default="none",
+        help="auto: read dates and times as days since 1970-01-01 (default: none, they are left "
+        "out)",
+    )
     return group
 
 

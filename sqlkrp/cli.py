@@ -477,6 +477,8 @@ def _fit(given: argparse.Namespace, source: Any) -> FeatureMap:
         include=given.include,
         exclude=given.exclude,
         keep=[] if given.long else given.keep,  # there they are columns of the table of rows
+        categories=None if given.categories == "none" else given.categories,
+        dates=None if given.dates == "none" else given.dates,
     )
 
 
@@ -602,6 +604,7 @@ def _column_pairs(known: dict[str, Any]) -> list[tuple[str, str]]:
     left_out = report.left_out_text(known["left_out"])
     return [
         ("columns", report.columns_text(known["columns"])),
+        *report.made_pairs(known),
         *([("left out", left_out)] if left_out else []),
         *([("label", known["label"])] if known["label"] is not None else []),
         *report.taken_pairs(known),

@@ -23,6 +23,7 @@ __all__ = [
     "columns_text",
     "facts",
     "left_out_text",
+    "made_pairs",
     "map_lines",
     "pool_text",
     "preflight_of",
@@ -56,6 +57,7 @@ def facts(fitted: Fitted, found: Preflight | str | None = None) -> dict[str, Any
         "parameters": fitted.parameters_,
         "seed": fitted.seed_,
         "columns": list(program.prepare.reads),
+        "became": fitted.columns_,
         "left_out": fitted.left_out_,
         "label": fitted.label_,
         "taken": {name: asdict(taken) for name, taken in fitted.taken_.items()},
@@ -143,6 +145,7 @@ def map_lines(
             ("digest", known["digest"]),
             ("seed", str(known["seed"])),
             ("columns", columns_text(known["columns"])),
+            *made_pairs(known),
             ("left out", left_out_text(known["left_out"]) or "none"),
             *([("label", known["label"])] if known["label"] is not None else []),
             *taken_pairs(known),
@@ -244,6 +247,19 @@ def work_text(form: str, plan: Plan | None, fitted: Fitted) -> str:
     """Operations a row, as a form computes them."""
     work = FORMS[form].cost(fitted.program, plan)
     return f"{work.additions:,} additions, {work.products:,} products"
+
+
+def made_pairs(known: dict[str, Any]) -> list[tuple[str, str]]:
+    """What inputs are made of columns that are no numbers: of few columns, or of the first."""
+    made = [
+        f"{name}: {known['became'][name]}"
+        for name in known["columns"]
+        if known["became"][name] not in ("number", "boolean")
+    ]
+    if not made:
+        return []
+    few = len(made) <= _NAMED_COLUMNS
+    return [("made", ", ".join(made) if few else f"{', '.join(made[:10])}, ... ({len(made):,})")]
 
 
 def left_out_text(left_out: dict[str, str]) -> str:
