@@ -75,8 +75,8 @@ def _require_date(one: Category, data: Input, dialect: Dialect) -> None:
     sort = data.texts_and_dates.get(one.column)
     if sort != DATE and (sort != TEXT or dialect.text_microseconds is None):
         raise ColumnError(
-            f"column {one.column!r} of {data.name} is of type {data.types[one.column]}, and the map "
-            "was drawn for a date or time there: cast it in a view"
+            f"column {one.column!r} of {data.name} is of type {data.types[one.column]}, and the "
+            "map was drawn for a date or time there: cast it in a view"
         )
 
 

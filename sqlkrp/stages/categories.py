@@ -39,7 +39,8 @@ class Category(NamedTuple):
     days: bool = False
     """In place of a value: the days from 1970-01-01 to the date or time that the column holds.
 
-    A time has a fraction of a day; one of a time zone counts as of UTC. What is missing stays so."""
+    A time has a fraction of a day, and counts as of UTC where it has a zone. What is missing stays
+    so."""
 
     @property
     def is_indicator(self) -> bool:

@@ -8,15 +8,14 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from sqlkrp.cli.command import Command, Parser
 from sqlkrp.cli.destinations import require_new
+from sqlkrp.cli.drawing import add_reading, reading_of
 from sqlkrp.cli.sources import add_engine, add_source, open_database, table_of
 from sqlkrp.cli.typed import path_to_write
 from sqlkrp.files import require_other_file
 from sqlkrp.mapfile import require_map_or_empty
-from sqlkrp.options import number_or
 from sqlkrp.summaries.training import training_lines
 from sqlkrp.training import asked, labels
 
@@ -71,18 +70,7 @@ def _add_rows(group: argparse._ArgumentGroup) -> None:
         "--folds", type=int, default=asked.FOLDS, metavar="N",
         help=f"how many folds the others have (default: {asked.FOLDS})",
     )  # fmt: skip
-    for name, what in (
-        ("categories", "texts of at most 50 values become 0 and 1"),
-        ("dates", "dates and times become days"),
-    ):
-        group.add_argument(
-            f"--{name}", type=number_or(_refused, "auto", "none"), default="auto",
-            metavar="HOW", help=f"auto: {what}; none: they are left out (default: auto)",
-        )  # fmt: skip
-
-
-def _refused(value: str) -> Any:
-    raise ValueError(value)
+    add_reading(group, "auto")
 
 
 def _add_search(group: argparse._ArgumentGroup) -> None:
@@ -157,8 +145,7 @@ def _run(given: argparse.Namespace) -> int:
             source,
             given.label,
             maps=asked.maps_of(given.maps, given.degree, given.components),
-            categories=None if given.categories == "none" else given.categories,
-            dates=None if given.dates == "none" else given.dates,
+            **reading_of(given),
             on_progress=_progress(given),
             **{name: getattr(given, name) for name in names},
         )
