@@ -34,6 +34,7 @@ ORDER = [
 # When it is called, a map takes a DuckDB relation, and has DuckDB write its side tables to files.
 LATE = {
     ("engines/database.py", "models"),
+    ("engines/database.py", "training"),
     ("maps/source.py", "engines"),
     ("maps/feature_map.py", "engines"),
     ("maps/fitted.py", "engines"),

@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 import sqlkrp
 from sqlkrp.errors import SqlkrpError
 from sqlkrp.training.folds import TEST, Split, hashes_of_rows
+from sqlkrp.training.moments import solve
 
 KRP = sqlkrp.KRP(2, 20, random_state=1)
 
@@ -289,6 +290,42 @@ def test_a_model_file_keeps_what_was_found(tmp_path):
     again = sqlkrp.load(tmp_path / "m.json")
     assert again.training == model.training
     assert again.digest_ == model.digest_
+
+
+# --- for other learners ---------------------------------------------------------------------------
+
+
+def test_batches_are_all_rows_with_their_labels(place):
+    frame = table()[["height", "width", "price", "is_dear"]].fillna(10.0)
+    place.store(frame, "sales")
+    krp = sqlkrp.KRP(2, 7, random_state=0).fit(place.database.source(("sales",)), label="price")
+    for label in ("price", "is_dear"):
+        batches = list(place.database.batches(krp, ("sales",), label=label, rows=150))
+        assert [len(X) for X, _ in batches] == [150, 150, 100]
+        X, y = (np.concatenate(one) for one in zip(*batches, strict=True))
+        assert pytest.approx(krp.transform(frame[["height", "width"]])) == X
+        assert y.tolist() == frame[label].tolist()
+    # The connection is free again, and nothing is left open in it.
+    assert place.database.verify(krp, ("sales",)).ok
+
+
+def test_sums_are_enough_for_least_squares(db_of_sales):
+    db, frame = db_of_sales
+    krp = sqlkrp.KRP(2, 7, random_state=0).fit(db.source("sales"), label="price")
+    (fit,) = solve(db.gram(krp, "sales", label="price"), [1e-3])
+    scaled = StandardScaler().fit(X := krp.transform(frame))
+    ridge = Ridge(alpha=1e-3 * len(frame)).fit(scaled.transform(X), frame["price"])
+    assert fit.decisions(X)[:, 0] == pytest.approx(ridge.predict(scaled.transform(X)))
+    with pytest.raises(SqlkrpError, match="holds texts"):
+        db.gram(krp, "sales", label="is_dear")
+
+
+@pytest.fixture
+def db_of_sales():
+    frame = table()[["height", "width", "price", "is_dear"]].fillna(10.0)
+    with sqlkrp.connect() as db:
+        db.connection.register("sales", frame)
+        yield db, frame
 
 
 # --- the command line -----------------------------------------------------------------------------

@@ -6,15 +6,16 @@ its error on the rows held out, without a further look at the rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from sqlkrp.errors import ParameterError
 from sqlkrp.stages import Array
 from sqlkrp.training.definite import Spectrum, factor, solved
 
-__all__ = ["Fit", "Moments", "solve", "squared_error", "sum_of"]
+__all__ = ["Fit", "Moments", "gram_of", "solve", "squared_error", "sum_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,6 +164,23 @@ class Moments:
             target_sums=self.target_sums.copy(),
             target_squares=self.target_squares.copy(),
         )
+
+
+def gram_of(batches: Iterable[tuple[Array, Array]], label: str) -> Moments:
+    """Of rows of features with a label that is a number; rows without one do not count."""
+    found: Moments | None = None
+    for features, labels in batches:
+        if labels.dtype == object:
+            raise ParameterError(f"column {label!r} holds texts, and sums are of numbers: cast it")
+        there = ~np.isnan(labels)
+        if found is None and there.any():
+            pivot, middle = features[there].mean(axis=0, dtype="f8"), [labels[there].mean()]
+            found = Moments.empty(pivot, 1, np.array(middle))
+        if found is not None:
+            found.add(features[there], labels[there, None])
+    if found is None:
+        raise ParameterError(f"no row has a label in {label!r}: there is nothing to sum")
+    return found
 
 
 def sum_of(parts: Sequence[Moments]) -> Moments:
