@@ -122,6 +122,8 @@ class Split:
                 before += self._nth(code, marks[here])
             # In the middle of its own place, so that no part begins with a row more than others.
             found[here] = (before + 0.5) / len(its)
+            if self.by_class:  # small classes would all have their first rows in one part
+                found[here] = (found[here] + float(its[0]) / 2.0**64) % 1.0
         return found
 
     def _nth(self, code: int, marks: Array) -> Array:

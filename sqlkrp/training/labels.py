@@ -38,7 +38,6 @@ class Labels:
     is_whole: bool = True
     least: float = np.inf
     largest: float = -np.inf
-    missing: int = 0
 
     def __post_init__(self) -> None:
         if self.asked is not None and self.asked not in TASKS:

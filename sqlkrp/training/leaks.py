@@ -69,6 +69,8 @@ def _score(features: Array, sample: Sample, split: Split, judge: Judge) -> float
         weights = None if sample.weights is None else sample.weights[here]
         truths = sample.labels[here], sample.codes[here], weights
         before = sum_of([parts[one] for one in split.before(fold)])
+        if not (here.any() and before.rows):
+            continue
         fits = solve(before, _PENALTIES)
         scores.append([judge.score(one.decisions(features[here]), *truths) for one in fits])
     return float(np.max(np.mean(scores, axis=0)))

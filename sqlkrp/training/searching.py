@@ -112,6 +112,8 @@ def _fits(
         parts.append(moments)
     for fold in split.predicted:
         before = sum_of([parts[one] for one in split.before(fold)])
+        if not (parts[fold].rows and before.rows):  # of few rows, or few times
+            continue
         if loss == SQUARES:
             yield [(fold, one) for one in solve(before, PENALTIES)]
             continue

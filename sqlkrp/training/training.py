@@ -35,6 +35,8 @@ from sqlkrp.training.seen import Seen
 
 __all__ = ["Progress", "train"]
 
+_LARGEST_TEST = 0.9
+
 #: Called with what is being done, and the rows that it has been done to.
 Progress = Callable[[str, int], None]
 
@@ -73,41 +75,20 @@ def train(
     """
     given = dict(locals())
     if not isinstance(source, TableSource):
-        return _of_frame(source, label, given)
-    OneOf(dict.fromkeys(LOSSES, "")).require("loss", loss)
-    if class_weight is not None:
-        OneOf({"balanced": ""}).require("class_weight", class_weight)
-    Whole(2).require("folds", folds)
-    Whole(10).require("sample", sample)
-    share = float(Number(0).require("test_share", test_share))
-    if share > 0.9:
-        raise ParameterError(f"test_share={test_share!r} is not allowed: hold out at most 0.9")
+        return _of_frame(given)
+    asked = _Asked(maps, metric, loss, class_weight, sample, simplest, budget, random_state)
+    asked.require_allowed()
+    split = _split(folds, test_share, groups, time)
     named = Named(label, weights, groups, time)
-    match_columns(named.columns, source.kinds, where=source.data.name)
-    included = None if include is None else name_list("include", include)
-    beside = [*named.columns, *name_list("keep", keep)]
-    if included is not None and (both := [one for one in named.columns if one in included]):
-        raise ColumnError(f"column {both[0]!r} is both included and no feature: leave it out")
-    reading = read_columns(
-        source, included, name_list("exclude", exclude), beside, categories=categories, dates=dates
-    )
+    reading = _reading(source, named, include, exclude, keep, categories, dates)
     labels = Labels(label, source.kinds[label], task)
-    training = _Training(
-        reading, named, labels, _Asked(maps, metric, loss, sample, simplest, budget, random_state),
-        on_progress,
-    )  # fmt: skip
-    split = Split(
-        folds,
-        share,
-        by_class=groups is None and time is None,
-        in_order=time is not None,
-    )
     with source.session.transaction(keep=False):
-        return training.run(split, class_weight)
+        return _Training(reading, named, labels, asked, on_progress).run(split)
 
 
-def _of_frame(source: Any, label: str, given: Mapping[str, Any]) -> Model:
+def _of_frame(given: Mapping[str, Any]) -> Model:
     """The same of a DataFrame, by DuckDB in this process."""
+    source = given["source"]
     if not is_table(source):
         raise ParameterError(
             f"a {type(source).__name__} is no table of labelled rows: give db.source(name), or a "
@@ -115,12 +96,44 @@ def _of_frame(source: Any, label: str, given: Mapping[str, Any]) -> Model:
         )
     with connect() as database:
         database.connection.register("frame", source)
-        options = {
-            name: value
-            for name, value in given.items()
-            if name not in ("source", "label", "started")
-        }
-        return train(database.source("frame"), label, **options)
+        return train(**{**given, "source": database.source("frame")})
+
+
+def _split(folds: int, test_share: float, groups: str | None, time: str | None) -> Split:
+    """The parts that are asked for."""
+    Whole(2).require("folds", folds)
+    share = float(Number(0).require("test_share", test_share))
+    if share > _LARGEST_TEST:
+        raise ParameterError(
+            f"test_share={test_share!r} is not allowed: hold out at most {_LARGEST_TEST}"
+        )
+    by_class = groups is None and time is None
+    return Split(folds, share, by_class=by_class, in_order=time is not None)
+
+
+def _reading(
+    source: TableSource,
+    named: Named,
+    include: Iterable[str] | None,
+    exclude: Iterable[str],
+    keep: Iterable[str],
+    categories: str | None,
+    dates: str | None,
+) -> Reading:
+    """The columns that are read, without those that are named beside them."""
+    if source.is_sparse:
+        raise ParameterError(
+            f"{source.data.name} is (row, feature, value) input, and a model is trained on a table "
+            "with one column a feature: give such a table"
+        )
+    match_columns(named.columns, source.kinds, where=source.data.name)
+    included = None if include is None else name_list("include", include)
+    if both := [one for one in named.columns if one in (included or ())]:
+        raise ColumnError(f"column {both[0]!r} is both included and no feature: leave it out")
+    beside = [*named.columns, *name_list("keep", keep)]
+    return read_columns(
+        source, included, name_list("exclude", exclude), beside, categories=categories, dates=dates
+    )
 
 
 @dataclass(frozen=True)
@@ -130,10 +143,19 @@ class _Asked:
     maps: Iterable[FeatureMap] | None
     metric: str | None
     loss: str
+    class_weight: str | None
     sample: int
     simplest: bool
     budget: float | None
     seed: int
+
+    def require_allowed(self) -> None:
+        """Raise ParameterError unless it can be done."""
+        OneOf(dict.fromkeys(LOSSES, "")).require("loss", self.loss)
+        if self.class_weight is not None:
+            OneOf({"balanced": ""}).require("class_weight", self.class_weight)
+        Whole(10).require("sample", self.sample)
+        Whole(0).require("random_state", self.seed)
 
 
 @dataclass
@@ -146,7 +168,7 @@ class _Training:
     asked: _Asked
     on_progress: Progress
 
-    def run(self, split: Split, class_weight: str | None) -> Model:
+    def run(self, split: Split) -> Model:
         """All passes over the rows."""
         started = clock.perf_counter()
         source = self.reading.source
@@ -159,18 +181,9 @@ class _Training:
         self._require_learnable(split)
         range = self.labels.least, self.labels.largest
         judge = Judge.of(self.labels.task, self._classes, self.asked.metric, range)
-        if class_weight is not None:
+        if self.asked.class_weight is not None:
             rows.balance(split)
-        seen = Seen(self.reading.columns, source.kinds, self.asked.sample, seed)
-        for batch, codes, places in rows.parts(split):
-            seen.look(batch, codes, places, rows.weights_to_learn(batch, codes))
-            self.on_progress("looking at columns", len(batch))
-        seen.close()
-        if not seen.usable:
-            raise ColumnError(
-                f"no column of {source.data.name} has more than one value in the rows of training: "
-                "there is nothing to learn from"
-            )
+        seen = self._seen(rows, split, source)
         tried, in_time = self._search(seen, split, judge, started)
         choice = chosen(tried, simplest=self.asked.simplest)
         learned = learn(
@@ -187,6 +200,20 @@ class _Training:
             title_of(choice.taken), choice.taken.drawn, learned, judge, front, seed,
             self.reading.left_out, told,
         )  # fmt: skip
+
+    def _seen(self, rows: Rows, split: Split, source: TableSource) -> Seen:
+        """What the rows of training hold."""
+        seen = Seen(self.reading.columns, source.kinds, self.asked.sample, self.asked.seed)
+        for batch, codes, places in rows.parts(split):
+            seen.look(batch, codes, places, rows.weights_to_learn(batch, codes))
+            self.on_progress("looking at columns", len(batch))
+        seen.close()
+        if not seen.usable:
+            raise ColumnError(
+                f"no column of {source.data.name} has more than one value in the rows of training: "
+                "there is nothing to learn from"
+            )
+        return seen
 
     def _search(
         self, seen: Seen, split: Split, judge: Judge, started: float
