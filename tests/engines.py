@@ -529,7 +529,8 @@ class GoogleSQL(Printed):
 
 def rows_of(frame):
     """Rows as GoogleSQL takes them; of the numbers that are missing, every other one is NULL."""
-    rows = frame.astype(object).to_numpy().tolist()
+    numbers = [frame[name].dtype.kind == "f" for name in frame]
+    rows = frame.astype(object).where(frame.notna() | numbers, None).to_numpy().tolist()
     nulls = itertools.cycle((None, float("nan")))
     return [[next(nulls) if one != one else one for one in row] for row in rows]
 

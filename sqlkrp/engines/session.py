@@ -190,9 +190,12 @@ class Session(ABC):
     def kind(self, type_name: str) -> str:
         """The kind of a column of this type: FLOAT32, NUMBER, or the type's name."""
 
-    @abstractmethod
     def texts_and_dates(self, types: Mapping[str, str]) -> dict[str, str]:
-        """Of columns of these types, those of texts (TEXT), and of dates and times (DATE)."""
+        """Of columns of these types, those of texts (TEXT), and of dates and times (DATE).
+
+        Nothing is made of columns where an engine does not say so.
+        """
+        return {}
 
     @abstractmethod
     def target(self, table: TableName) -> Target:
