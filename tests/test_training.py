@@ -368,6 +368,7 @@ def test_from_a_table_to_scores(run_cli, tmp_path):
         (lambda t: t, {"metric": "r2"}, "metric='r2' is not allowed"),
         (lambda t: t, {"test_share": 1.5}, "test_share=1.5"),
         (lambda t: t, {"weights": "no_such"}, "'no_such' is not in"),
+        (lambda t: t.assign(is_dear=t.price), {"class_weight": "balanced"}, "is for classes"),
     ],
 )
 def test_what_cannot_be_trained_is_said_in_one_line(change, options, told):

@@ -182,6 +182,11 @@ class _Training:
         range = self.labels.least, self.labels.largest
         judge = Judge.of(self.labels.task, self._classes, self.asked.metric, range)
         if self.asked.class_weight is not None:
+            if not judge.is_classification:
+                raise ParameterError(
+                    f"class_weight is for classes, and {self.labels.column!r} has numbers: leave it "
+                    "out, or use task='classification'"
+                )
             rows.balance(split)
         seen = self._seen(rows, split, source)
         tried, in_time = self._search(seen, split, judge, started)
