@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,10 +21,10 @@ from sqlkrp.maps.linear import PCA
 from sqlkrp.maps.monomials import Monomials
 from sqlkrp.maps.parameters import copied
 from sqlkrp.stages import Array
-from sqlkrp.training.asked import LOGISTIC, SQUARES
+from sqlkrp.training.asked import SQUARES
 from sqlkrp.training.seen import Seen
 
-__all__ = ["Candidate", "Drawn", "asked_for", "by_default"]
+__all__ = ["Candidate", "Drawn", "asked_for", "by_default", "raw"]
 
 # What the default search was tuned with; see docs/training.md.
 _FEATURES, _LANDMARKS, _MANY_COLUMNS, _SHORTENED = 1_000, 300, 100, 50
@@ -44,6 +44,10 @@ class Candidate:
     loss: str = SQUARES
     is_raw: bool = False
     """Whether it weighs nothing but the columns themselves."""
+
+    def by(self, loss: str) -> Candidate:
+        """The same, learned by another loss."""
+        return replace(self, name=f"{self.name}, {loss}", loss=loss)
 
     def drawn(self, seen: Seen) -> Drawn:
         """The same for the columns that were seen."""
@@ -99,9 +103,9 @@ def _beside(name: str, one: FeatureMap, *, numbers_only: bool = False) -> Candid
     )
 
 
-def by_default(seen: Seen, seed: int, *, is_classification: bool) -> list[Candidate]:
-    """The search where nobody asks for another."""
-    found = _raw(is_classification=is_classification)
+def by_default(seen: Seen, seed: int) -> list[Candidate]:
+    """The maps beside the columns that are tried where nobody asks for others."""
+    found = []
     count, numbers = len(seen.usable), seen.numbers
     own: dict[str, Any] = {"random_state": seed, "clip": _CLIP, **_PREPARED}
     for degree in (2, 3):
@@ -129,17 +133,11 @@ def by_default(seen: Seen, seed: int, *, is_classification: bool) -> list[Candid
     return found
 
 
-def _raw(*, is_classification: bool) -> list[Candidate]:
-    losses = [SQUARES, LOGISTIC] if is_classification else [SQUARES]
+def raw() -> list[Candidate]:
+    """The columns alone, as they are and held."""
     return [
-        Candidate(
-            name if loss == SQUARES else f"{name}, {loss}",
-            (_columns(clip),),
-            loss=loss,
-            is_raw=True,
-        )
+        Candidate(name, (_columns(clip),), is_raw=True)
         for name, clip in (("columns", None), ("columns, held within 3 sd", _CLIP))
-        for loss in losses
     ]
 
 
@@ -153,11 +151,9 @@ def total_variance(seen: Seen, columns: Sequence[str]) -> float:
     return 1 / float(gamma_of(SeenColumns(columns, moments, False), "standard", 2).value)
 
 
-def asked_for(
-    maps: Iterable[FeatureMap], seed: int, loss: str, *, is_classification: bool
-) -> list[Candidate]:
-    """The maps that were named, each beside the columns; and the columns alone."""
-    found = _raw(is_classification=is_classification)
+def asked_for(maps: Iterable[FeatureMap], seed: int, loss: str) -> list[Candidate]:
+    """The maps that were named, each beside the columns."""
+    found = []
     for one in maps:
         require_map("maps", one)
         if getattr(one, "nulls", None) not in ("mean", "error", None):

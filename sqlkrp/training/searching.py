@@ -25,7 +25,8 @@ BY_PASSES = {one.name: one for one in (logistic, squared_hinge)}
 PENALTIES = tuple(10.0**power for power in range(-8, 2))
 # Of other losses, which take a fit each.
 _FEWER_PENALTIES = (1e-4, 1e-3, 1e-2)
-_PASSES = 50
+# As near as tells penalties apart.
+_TOLERANCE, _PASSES = 1e-3, 25
 
 
 @dataclass(frozen=True, repr=False)
@@ -125,7 +126,7 @@ def _fits(
         for penalty in reversed(_FEWER_PENALTIES):
             start = fit_loss(
                 BY_PASSES[loss], _same(rows), features.shape[1], len(judge.classes),
-                penalty, (before.means, before.deviations), start, 1e-5, _PASSES,
+                penalty, (before.means, before.deviations), start, _TOLERANCE, _PASSES,
             )  # fmt: skip
             found.append((fold, start))
         yield found

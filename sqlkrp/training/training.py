@@ -20,8 +20,8 @@ from sqlkrp.maps.source import BOOLEAN, is_table
 from sqlkrp.models.model import Model
 from sqlkrp.sql.options import name_list
 from sqlkrp.stages import Prepare
-from sqlkrp.training.asked import FOLDS, LOSSES, SAMPLE, SQUARES, TEST_SHARE
-from sqlkrp.training.candidates import asked_for, by_default
+from sqlkrp.training.asked import FOLDS, LOGISTIC, LOSSES, SAMPLE, SQUARES, TEST_SHARE
+from sqlkrp.training.candidates import asked_for, by_default, raw
 from sqlkrp.training.folds import Split
 from sqlkrp.training.judging import Judge
 from sqlkrp.training.labels import CLASSIFICATION, Labels
@@ -184,8 +184,8 @@ class _Training:
         if self.asked.class_weight is not None:
             if not judge.is_classification:
                 raise ParameterError(
-                    f"class_weight is for classes, and {self.labels.column!r} has numbers: leave it "
-                    "out, or use task='classification'"
+                    f"class_weight is for classes, and {self.labels.column!r} has numbers: leave "
+                    "it out, or use task='classification'"
                 )
             rows.balance(split)
         seen = self._seen(rows, split, source)
@@ -224,18 +224,24 @@ class _Training:
         self, seen: Seen, split: Split, judge: Judge, started: float
     ) -> tuple[list[Tried], bool]:
         """What candidates are worth, as far as there is time; and whether there was for all."""
-        asked, is_classes = self.asked, judge.is_classification
-        if asked.maps is None:
-            candidates = by_default(seen, asked.seed, is_classification=is_classes)
-        else:
-            candidates = asked_for(asked.maps, asked.seed, asked.loss, is_classification=is_classes)
+        asked = self.asked
 
         def on_tried(one: Tried) -> bool:
             self.on_progress(one.name, len(seen.drawn.inputs))
             return asked.budget is None or clock.perf_counter() - started < asked.budget
 
-        tried = try_all(candidates, seen, split, judge, on_tried)
-        return tried, len(tried) == len(candidates)
+        # The columns alone are always tried, and by both losses, but not held and unheld by both.
+        tried = try_all(raw(), seen, split, judge, lambda _: True)
+        others = []
+        if judge.is_classification:
+            best = max(tried, key=lambda one: one.mean)
+            others.append(best.drawn.candidate.by(LOGISTIC))
+        if asked.maps is None:
+            others += by_default(seen, asked.seed)
+        else:
+            others += asked_for(asked.maps, asked.seed, asked.loss)
+        more = try_all(others, seen, split, judge, on_tried)
+        return [*tried, *more], len(more) == len(others)
 
     @property
     def _classes(self) -> tuple[Any, ...]:
