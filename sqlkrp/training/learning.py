@@ -22,7 +22,9 @@ __all__ = ["Learned", "learn"]
 
 # Rows that are held out whose decisions are kept: a hashed sample of more.
 _JUDGED = 200_000
-_PASSES = 100
+# The largest slope that is left, and the most passes: of models that say what rows held out are
+# worth, and of the one that is kept.
+_JUDGING, _KEEPING = (1e-4, 30), (1e-8, 100)
 
 OnRows = Callable[[int], None]
 
@@ -74,11 +76,11 @@ def learn(
     else:
         penalties = [taken.penalty]
         fits = {
-            fold: [_fit(taken, rows, split, judge, one, split.before(fold), on_rows)]
+            fold: [_fit(taken, rows, split, judge, one, split.before(fold), _JUDGING, on_rows)]
             for fold, one in by_fold.items()
         }
         everything = range(split.n_folds)
-        fits[TEST] = [_fit(taken, rows, split, judge, seen, everything, on_rows)]
+        fits[TEST] = [_fit(taken, rows, split, judge, seen, everything, _JUDGING, on_rows)]
     judged = _decisions(drawn, rows, split, judge, fits, total, on_rows)
     of_folds = [judged[0][place] for place in range(len(penalties))]
     best = int(np.argmax([
@@ -92,7 +94,9 @@ def learn(
     if loss == SQUARES:
         (fit,) = solve(whole, [penalties[best]])
     else:
-        fit = _fit(taken, rows, split, judge, whole, [*range(split.n_folds), TEST], on_rows)
+        fit = _fit(
+            taken, rows, split, judge, whole, [*range(split.n_folds), TEST], _KEEPING, on_rows
+        )
     test = judged[1][best].calibrated(calibration) if judged[1] else None
     return Learned(
         fit,
@@ -145,6 +149,7 @@ def _fit(
     judge: Judge,
     moments: Moments,
     chosen: Sequence[int],
+    precision: tuple[float, int],
     on_rows: OnRows,
 ) -> Fit:
     """Another loss than squares, which takes passes over the rows of some parts."""
@@ -167,7 +172,7 @@ def _fit(
         taken.penalty,
         (moments.means, moments.deviations),
         start,
-        max_passes=_PASSES,
+        *precision,
     )
 
 
