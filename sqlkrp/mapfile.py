@@ -27,7 +27,7 @@ from sqlkrp.errors import (
     ParameterError,
     TargetExistsError,
 )
-from sqlkrp.stages import RECORDS, Program, Stage
+from sqlkrp.stages import RECORDS, Category, Program, Stage
 
 __all__ = [
     "FORMAT_VERSION",
@@ -252,6 +252,8 @@ def _part_content(value: Any, encode: Callable[[NDArray[Any]], Any]) -> Any:
         return encode(value)
     if isinstance(value, Stage):
         return _stage_content(value, encode)
+    if isinstance(value, Category):
+        value = value.stored
     if isinstance(value, (list, tuple)):
         return [_part_content(one, encode) for one in value]
     return value.item() if isinstance(value, np.generic) else value
@@ -263,7 +265,7 @@ def _new(name: str, parameters: dict[str, Any], kinds: Kinds[SomeMap]) -> SomeMa
     def value_of(value: Any) -> Any:
         if isinstance(value, list):
             return tuple(map(value_of, value))
-        if isinstance(value, dict):
+        if isinstance(value, dict) and value.keys() >= {"map", "parameters"}:
             return _new(value["map"], value["parameters"], kinds)
         return value
 

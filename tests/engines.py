@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import sqlite3
 import uuid
+from datetime import date
 from pathlib import Path
 from urllib.parse import quote as url_quote
 
@@ -109,6 +110,14 @@ class Engine:
         """The rows of a statement that joins nothing, as a table."""
         self.drop(table)
         self.execute(f"CREATE TABLE {self.quoted(table)}{self.engine} AS {statement.text}")
+
+
+def kind_of(column):
+    """The type of a column of a DataFrame; of days and times, which they are."""
+    if column.dtype.kind == "M" or isinstance(column.dtype, pd.DatetimeTZDtype):
+        return "time" if getattr(column.dtype, "tz", None) is None else "zoned time"
+    whole = column.dropna()
+    return "day" if len(whole) and isinstance(whole.iloc[0], date) else str(column.dtype)
 
 
 def as_numbers(krp, rows, options):
@@ -222,8 +231,9 @@ class Postgres(Engine):
     def load(self, frame, table):
         types = {"float32": "REAL", "float64": "DOUBLE PRECISION", "int64": "BIGINT"}
         types |= {"int8": "SMALLINT", "int32": "INTEGER", "bool": "BOOLEAN"}
+        types |= {"day": "DATE", "time": "TIMESTAMP", "zoned time": "TIMESTAMPTZ"}
         columns = ", ".join(
-            f"{name} {types.get(str(frame[name].dtype), 'VARCHAR')}" for name in frame
+            f"{name} {types.get(kind_of(frame[name]), 'VARCHAR')}" for name in frame
         )
         self.execute(f"CREATE TABLE {table} ({columns})")
         with self.connection.cursor().copy(f"COPY {table} FROM STDIN") as copy:
@@ -268,13 +278,25 @@ class SQLite(Engine):
     def in_transaction(self):
         return self.connection.in_transaction
 
+    def store(self, frame, table="t"):
+        # CREATE TABLE AS would declare other types.
+        self.drop(table)
+        self.load(frame, table)
+
     def load(self, frame, table):
         types = {"f": "REAL", "i": "INTEGER", "b": "BOOLEAN"}
-        columns = ", ".join(f"{name} {types.get(frame[name].dtype.kind, 'TEXT')}" for name in frame)
-        self.execute(f"CREATE TABLE {table} ({columns})")
+        days = {"day": "DATE", "time": "TIMESTAMP", "zoned time": "TIMESTAMP"}
+        columns = ", ".join(
+            f"{self.quoted(name)} {days.get(kind, types.get(frame[name].dtype.kind, 'TEXT'))}"
+            for name, kind in ((name, kind_of(frame[name])) for name in frame)
+        )
+        self.execute(f"CREATE TABLE {self.quoted(table)} ({columns})")
         places = ", ".join("?" for _ in frame)
         rows = frame.astype(object).where(frame.notna(), None).itertuples(index=False)
-        self.connection.executemany(f"INSERT INTO {table} VALUES ({places})", map(tuple, rows))
+        self.connection.executemany(
+            f"INSERT INTO {self.quoted(table)} VALUES ({places})",
+            ([str(one) if isinstance(one, date) else one for one in row] for row in rows),
+        )
 
     def execute(self, sql):
         self.connection.execute(sql)
@@ -418,9 +440,11 @@ class MariaDB(Printed):
         )
 
     def load(self, frame, table):
-        types = {"f": "DOUBLE", "i": "BIGINT", "b": "BOOLEAN"}
+        types, texts = {"f": "DOUBLE", "i": "BIGINT", "b": "BOOLEAN"}, "VARBINARY(4000)"
+        days = {"day": "DATE", "time": "DATETIME(6)"}
         columns = ", ".join(
-            f"{name} {types.get(frame[name].dtype.kind, 'VARBINARY(4000)')}" for name in frame
+            f"{name} {days.get(kind_of(frame[name]), types.get(frame[name].dtype.kind, texts))}"
+            for name in frame
         )
         self.execute(f"CREATE TABLE {table} ({columns})")
         places = ", ".join(["%s"] * frame.shape[1])
@@ -505,7 +529,8 @@ class GoogleSQL(Printed):
 
 def rows_of(frame):
     """Rows as GoogleSQL takes them; of the numbers that are missing, every other one is NULL."""
-    rows = frame.astype(object).to_numpy().tolist()
+    numbers = [frame[name].dtype.kind == "f" for name in frame]
+    rows = frame.astype(object).where(frame.notna() | numbers, None).to_numpy().tolist()
     nulls = itertools.cycle((None, float("nan")))
     return [[next(nulls) if one != one else one for one in row] for row in rows]
 

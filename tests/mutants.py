@@ -1263,7 +1263,7 @@ MUTANTS = [
     ),
     Mutant(
         "sqlkrp/models/shortening.py",
-        "if not one.is_column}",
+        "if one.is_indicator}",
         "}",
         "a column that is read again is taken for one of 0 and 1",
         ("tests/test_shortening.py::test_a_column_that_is_read_again_has_no_bounds_of_the_map_s",),

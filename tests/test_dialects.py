@@ -143,6 +143,19 @@ def test_databricks_reads_what_spark_reads():
     assert texts[0] == texts[1]
 
 
+@pytest.mark.parametrize("name", ["spark", *(name for name in DIALECTS if name not in EXECUTED)])
+def test_a_parser_of_the_dialect_accepts_what_is_made_of_columns(name):
+    days = pd.date_range("2020-01-01", periods=4)
+    frame = pd.DataFrame({"day": days, "text": ["a", "b's", None, "b's"]})
+    one = paper_krp(1, 2, n_terms=1, random_state=0)
+    one.fit(frame, categories="auto", dates="auto")
+    statement = one.to_sql("t", dialect=name, form="wide")
+    require_parsed(name, [statement])
+    # A name that is no function's would be parsed as one.
+    counted = DIALECTS[name].microseconds.format(value=quote("day", DIALECTS[name]))
+    assert counted in statement
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("pool", "kind"), list(zip(POOLS, MAPS, strict=True)))
 @pytest.mark.parametrize("name", DIALECTS)

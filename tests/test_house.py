@@ -28,12 +28,13 @@ PACKAGE = ROOT / "sqlkrp"
 # A room may import the rooms before it, never one after it.
 ORDER = [
     "errors", "version", "display", "spelling", "files", "gzips", "memory", "pools", "stages",
-    "batches", "sql", "mapfile", "maps", "verification", "engines", "models", "public", "summaries",
-    "keeping", "options", "cli", "__main__",
+    "batches", "sql", "mapfile", "maps", "verification", "engines", "models", "training",
+    "public", "summaries", "keeping", "options", "cli", "__main__",
 ]  # fmt: skip
 # When it is called, a map takes a DuckDB relation, and has DuckDB write its side tables to files.
 LATE = {
     ("engines/database.py", "models"),
+    ("engines/database.py", "training"),
     ("maps/source.py", "engines"),
     ("maps/feature_map.py", "engines"),
     ("maps/fitted.py", "engines"),

@@ -12,9 +12,17 @@ from sqlkrp.errors import ParameterError
 from sqlkrp.keeping import another_map_beside, used_again
 from sqlkrp.maps import MAPS, Ensemble, FeatureMap
 from sqlkrp.options import MAP, MAP_OPTIONS, SEED, argument, number_or, options_of_map
-from sqlkrp.summaries.lines import columns_text, left_out_text, taken_pairs
+from sqlkrp.summaries.lines import columns_text, left_out_text, made_pairs, taken_pairs
 
-__all__ = ["add_drawing", "add_replace_map", "column_pairs", "drawn_map", "warn_of_others"]
+__all__ = [
+    "add_drawing",
+    "add_reading",
+    "add_replace_map",
+    "column_pairs",
+    "drawn_map",
+    "reading_of",
+    "warn_of_others",
+]
 
 
 # --- as arguments -----------------------------------------------------------------------------
@@ -91,6 +99,29 @@ def _add_columns(group: argparse._ArgumentGroup) -> None:
         metavar="COLUMN",
         help="read only this column, and others included so (repeat for more)",
     )
+    add_reading(group, "none")
+
+
+def add_reading(group: argparse._ArgumentGroup, default: str) -> None:
+    """What is made of columns that are no numbers."""
+    for name, what in (
+        ("categories", "a column of texts of at most 50 values is read as 0 and 1, an input for "
+         "each value"),
+        ("dates", "dates and times are read as days since 1970-01-01"),
+    ):  # fmt: skip
+        group.add_argument(
+            f"--{name}",
+            choices=("auto", "none"),
+            metavar="HOW",
+            default=default,
+            help=f"auto: {what}; none: such columns are left out (default: {default})",
+        )
+
+
+def reading_of(given: argparse.Namespace) -> dict[str, Any]:
+    """The same by the names of the API."""
+    asked = {name: getattr(given, name) for name in ("categories", "dates")}
+    return {name: None if value == "none" else value for name, value in asked.items()}
 
 
 def add_replace_map(one: argparse._ArgumentGroup) -> None:
@@ -113,6 +144,7 @@ def drawn_map(given: argparse.Namespace, source: Any) -> FeatureMap:
         include=given.include,
         exclude=given.exclude,
         keep=[] if given.long else given.keep,  # there they are columns of the table of rows
+        **reading_of(given),
     )
 
 
@@ -159,6 +191,7 @@ def column_pairs(known: dict[str, Any]) -> list[tuple[str, str]]:
     left_out = left_out_text(known["left_out"])
     return [
         ("columns", columns_text(known["columns"])),
+        *made_pairs(known),
         *([("left out", left_out)] if left_out else []),
         *([("label", known["label"])] if known["label"] is not None else []),
         *taken_pairs(known),

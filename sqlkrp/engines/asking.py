@@ -41,7 +41,7 @@ def query_of(
     prepare = fitted.program.prepare
     if fitted.label_ in (data.types if data.long is None else data.key_types or {}):
         options = replace(options, keep=(*options.keep, str(fitted.label_)))
-    check_columns(prepare, data, options.keep)
+    check_columns(prepare, data, options.keep, session.dialect)
     data = data.encoded(prepare, session.dialect)
     query = replace(
         fitted.query(data.relation, options),

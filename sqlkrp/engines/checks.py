@@ -11,17 +11,17 @@ from sqlkrp.engines.session import Session
 from sqlkrp.errors import ColumnError, MissingValueError, RangeWarning
 from sqlkrp.maps.advice import warn_user
 from sqlkrp.maps.columns import match_columns
-from sqlkrp.maps.source import NUMERIC
+from sqlkrp.maps.source import DATE, NUMERIC, TEXT
 from sqlkrp.spelling import near_matches
 from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.job import LongInput
 from sqlkrp.sql.names import balanced, quote
-from sqlkrp.stages import Prepare, Program, missing_message
+from sqlkrp.stages import Category, Prepare, Program, missing_message
 
 __all__ = ["check_columns", "check_values"]
 
 
-def check_columns(prepare: Prepare, data: Input, keep: Sequence[str]) -> None:
+def check_columns(prepare: Prepare, data: Input, keep: Sequence[str], dialect: Dialect) -> None:
     """Raise ColumnError unless the source has the map's columns, as numbers, and those to keep."""
     if data.long is not None:
         match_columns(keep, data.key_types or {}, where="the table of rows")
@@ -32,7 +32,7 @@ def check_columns(prepare: Prepare, data: Input, keep: Sequence[str]) -> None:
         numbers = [name for name in prepare.columns if name not in made]
         numbers += [one.column for one in prepare.categories if one.is_column]
         _require_numbers(numbers, data)
-        _require_categories(prepare, data)
+        _require_categories(prepare, data, dialect)
 
 
 def check_values(session: Session, program: Program, data: Input) -> int | None:
@@ -53,13 +53,15 @@ def check_values(session: Session, program: Program, data: Input) -> int | None:
     return rows
 
 
-def _require_categories(prepare: Prepare, data: Input) -> None:
+def _require_categories(prepare: Prepare, data: Input, dialect: Dialect) -> None:
     for one in prepare.categories:
         if one.name in data.types:
             raise ColumnError(
                 f"{data.name} has a column {one.name!r}, as the model calls the category "
                 f"{one.told!r}: rename it in a view"
             )
+        if one.days:
+            _require_date(one, data, dialect)
         is_number = data.kinds[one.column] in NUMERIC
         if one.value is not None and isinstance(one.value, str) == is_number:
             wanted = "texts" if is_number else "numbers"
@@ -67,6 +69,15 @@ def _require_categories(prepare: Prepare, data: Input) -> None:
                 f"column {one.column!r} of {data.name} is of type {data.types[one.column]}, and "
                 f"the model was trained on categories that are {wanted}: cast it in a view"
             )
+
+
+def _require_date(one: Category, data: Input, dialect: Dialect) -> None:
+    sort = data.texts_and_dates.get(one.column)
+    if sort != DATE and (sort != TEXT or dialect.text_microseconds is None):
+        raise ColumnError(
+            f"column {one.column!r} of {data.name} is of type {data.types[one.column]}, and the "
+            "map was drawn for a date or time there: cast it in a view"
+        )
 
 
 def _require_numbers(columns: Sequence[str], data: Input) -> None:

@@ -7,7 +7,7 @@ exporting writes one file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from sqlkrp.engines.inputs import look_at
 from sqlkrp.engines.samples import inputs_of_sample, sample_of
 from sqlkrp.engines.session import Session, TableOrFile
 from sqlkrp.engines.sources import TableSource
+from sqlkrp.engines.streaming import batches_of_features
 from sqlkrp.engines.targets import (
     require_kept,
     require_view,
@@ -280,6 +281,35 @@ class Database(Shown):
         statement = written(self._session, query)
         self._kept.enter_context(self._session.holding(statement))
         return self._session.lazily(statement.text)
+
+    def batches(
+        self,
+        fitted: Fitted,
+        table: TableOrFile | TableSource,
+        *,
+        label: str | None = None,
+        rows: int = 10_000,
+    ) -> Iterator[tuple[Any, Any]]:
+        """Features of some rows at a time, and their labels, for whoever learns as they come.
+
+        ``for X, y in db.batches(krp, "t", label="y"): classifier.partial_fit(X, y, classes=...)``.
+        Columns stream out of the database, and NumPy makes features of them here; no row is kept.
+        The connection does nothing else until the last batch is taken. Without a ``label`` each y
+        is None.
+        """
+        Whole(1).require("rows", rows)
+        require_fitted("fitted", fitted)
+        return batches_of_features(self._session, fitted, table, label, rows)
+
+    def gram(self, fitted: Fitted, table: TableOrFile | TableSource, *, label: str) -> Any:
+        """Sums of products of features, and with a label of numbers, over all rows that have one.
+
+        Least squares need no more: ``sqlkrp.training.moments.solve(db.gram(krp, "t", label="y"),
+        [1e-3])``.
+        """
+        from sqlkrp.training.moments import gram_of
+
+        return gram_of(self.batches(fitted, table, label=label), label)
 
     @with_options("form", "plan", "long", "rows")
     def verify(

@@ -22,15 +22,19 @@ from sqlkrp.engines.session import (
     TableOrFile,
 )
 from sqlkrp.engines.statistics import statistics_of, values_of
+from sqlkrp.engines.texts import dates_in, texts_in
 from sqlkrp.errors import ColumnError, EngineError, ParameterError
 from sqlkrp.files import own_number, remove_dead, require_no_folder, reserve
-from sqlkrp.maps.source import BOOLEAN, FLOAT32, NUMBER, NUMERIC, Statistics
+from sqlkrp.maps.source import BOOLEAN, DATE, FLOAT32, NUMBER, NUMERIC, TEXT, Statistics
 from sqlkrp.sql.dialects import dialect
+from sqlkrp.sql.encoding import made_of_columns
 from sqlkrp.sql.names import TableName, quote, text
 from sqlkrp.sql.side_tables import Table
+from sqlkrp.stages import Category
 
 __all__ = ["DuckDB", "RelationSource", "write_parquet"]
 
+_SORTS = {"VARCHAR": TEXT, "ENUM": TEXT, "DATE": DATE, "TIMESTAMP": DATE}
 _NUMBERS = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|BIGNUM|DECIMAL\(.*\)")
 _NO_HIVE = "hive_partitioning = false"
 # Types are taken from the whole CSV: from a sample, a later fraction would be rounded.
@@ -192,6 +196,15 @@ class DuckDB(Writing):
         kinds = {"FLOAT": FLOAT32, "BOOLEAN": BOOLEAN}
         return kinds.get(type_name, NUMBER if _NUMBERS.fullmatch(type_name) else type_name)
 
+    @staticmethod
+    def texts_and_dates(types: Mapping[str, str]) -> dict[str, str]:
+        sorts = {name: _SORTS.get(re.split(r"\W|_[A-Z]+\Z", one)[0]) for name, one in types.items()}
+        return {
+            name: sort
+            for name, sort in sorts.items()
+            if sort is not None and not types[name].endswith("]")
+        }
+
     def has_rows(self, table: TableOrFile) -> bool:
         if isinstance(table, Path):
             return suffix_of(table, _READERS) == ".parquet"
@@ -229,6 +242,8 @@ def write_parquet(path: Path, columns: Table) -> None:
         session._copy("SELECT * FROM side_table", path, PARQUET, str(path))
 
 
+# What statements call a relation that is asked by itself.
+_RELATION = "sqlkrp_relation"
 _NEEDS_TABLE = (
     "this map is fitted to rows of a table, and was given a relation: make a view of it, and give "
     "db.source(view)"
@@ -250,7 +265,8 @@ class RelationSource:
         self._relation = relation
         types = dict(zip(relation.columns, map(str, relation.types), strict=True))
         self.kinds = {name: DuckDB.kind(kind) for name, kind in types.items()}
-        self._data = Input("", types, self.kinds, "the relation")
+        sorts = DuckDB.texts_and_dates(types)
+        self._data = Input("", types, self.kinds, "the relation", texts_and_dates=sorts)
 
     def statistics(self, columns: Sequence[str]) -> Statistics:
         return statistics_of(columns, self._aggregate, DuckDB.dialect)
@@ -259,6 +275,28 @@ class RelationSource:
         with explained("a look at the first rows"):
             rows = self._column_values(columns).limit(count).fetchall()
         return np.array(rows, dtype="float64").reshape(-1, len(columns))
+
+    @property
+    def texts_and_dates(self) -> Mapping[str, str]:
+        """By their types."""
+        return self._data.texts_and_dates
+
+    def dates_in(self, columns: Sequence[str]) -> list[str]:
+        return dates_in(columns, _RELATION, self._rows, DuckDB.dialect)
+
+    def values(self, columns: Sequence[str], at_most: int) -> dict[str, list[str | None] | None]:
+        return texts_in(columns, at_most, _RELATION, self._rows, DuckDB.dialect)
+
+    def encoded(self, made: Sequence[Category]) -> RelationSource:
+        data = self._data
+        items = made_of_columns(made, DuckDB.dialect, data.booleans, data.texts)
+        return RelationSource(self._relation.project(", ".join(["*", *items])))
+
+    def _rows(self, statement: str) -> list[tuple[Any, ...]]:
+        """The rows of a statement that reads the relation by a name that it alone has."""
+        with explained("a look at its texts"):
+            rows: list[tuple[Any, ...]] = self._relation.query(_RELATION, statement).fetchall()
+        return rows
 
     def _aggregate(self, columns: Sequence[str], expressions: Sequence[str]) -> tuple[Any, ...]:
         with explained("computing the columns' statistics"):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqlkrp.engines.duckdb_twin import drop_function, make_function, relation_of
-from sqlkrp.engines.session import STATEMENT, Session
+from sqlkrp.engines.session import STATEMENT, Session, Streamed, rows_at_once
 from sqlkrp.errors import EngineError
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.sql.names import quote
@@ -25,8 +25,17 @@ __all__ = ["Running", "explained", "in_short"]
 
 # Seconds in which an interrupt is to be heard.
 _PATIENCE = 30.0
+# A DataFrame of more rows is no quicker.
+_MOST_VECTORS = 40
 # Connections that hear none; what is not referred to would be closed, which waits for them.
 _ABANDONED: list[Any] = []
+
+
+def _texts(column: Any) -> NDArray[Any]:
+    """A column of a DataFrame as texts, None where there is none."""
+    found: NDArray[Any] = column.to_numpy(dtype=object, copy=True)
+    found[column.isna().to_numpy()] = None
+    return found
 
 
 class _Abandoned:
@@ -64,6 +73,18 @@ class Running(Session):
             np.ma.filled(np.ma.asarray(fetched[name]).astype("float64"), np.nan) for name in names
         ]
         return np.column_stack(arrays)
+
+    def stream(
+        self, relation: str, numbers: Sequence[str], texts: Sequence[str], what: str
+    ) -> Iterator[Streamed]:
+        named = [f"{one} AS v{i}" for i, one in enumerate([*numbers, *texts])]
+        # Vectors of 2,048 rows, which is how DuckDB has them.
+        vectors = max(1, min(_MOST_VECTORS, rows_at_once(numbers, texts) // 2048))
+        with explained(what):
+            self.connection.execute(f"SELECT {', '.join(named)} FROM {relation} AS every")
+            while len(frame := self.connection.fetch_df_chunk(vectors)):
+                table = frame.iloc[:, : len(numbers)].to_numpy(dtype="float64", na_value=np.nan)
+                yield table, [_texts(frame.iloc[:, i]) for i in range(len(numbers), len(named))]
 
     def lazily(self, sql: str) -> Any:
         with explained("the features"):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlkrp.engines.session import Session, TableOrFile
 from sqlkrp.errors import ParameterError
 from sqlkrp.maps.columns import match_columns
-from sqlkrp.maps.source import BOOLEAN, NUMBER
+from sqlkrp.maps.source import BOOLEAN, NUMBER, TEXT
 from sqlkrp.sql.encoding import encoded_relation
 from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.job import LongInput
@@ -17,6 +17,9 @@ from sqlkrp.sql.names import quote, soft_cast
 from sqlkrp.stages import Prepare
 
 __all__ = ["Input", "look_at", "spoken"]
+
+# Whole numbers and doubles: none that single precision holds, wherever that matters.
+_TYPE_OF_MADE = "INTEGER"
 
 
 @dataclass(frozen=True)
@@ -34,11 +37,18 @@ class Input:
     long: LongInput | None = None
     key_types: Mapping[str, str] | None = None
     """The columns of the table of rows, for sparse input that has one."""
+    texts_and_dates: Mapping[str, str] = field(default_factory=dict)
+    """The columns of texts, and of dates and times, as the engine's session says."""
 
     @property
     def booleans(self) -> frozenset[str]:
         """The columns of truth values, which are cast in a way of their own."""
         return frozenset(name for name, kind in self.kinds.items() if kind == BOOLEAN)
+
+    @property
+    def texts(self) -> frozenset[str]:
+        """The columns of texts."""
+        return frozenset(name for name, sort in self.texts_and_dates.items() if sort == TEXT)
 
     def singles(self, dialect: Dialect) -> frozenset[str]:
         """The columns whose numbers single precision holds: they need no cast by another type."""
@@ -57,9 +67,9 @@ class Input:
         types, kinds = dict(self.types), dict(self.kinds)
         for one in prepare.categories:
             again = one.is_column
-            types[one.name] = self.types[one.column] if again else "INTEGER"
+            types[one.name] = self.types[one.column] if again else _TYPE_OF_MADE
             kinds[one.name] = self.kinds[one.column] if again else NUMBER
-        relation = encoded_relation(self.relation, prepare, dialect, self.booleans)
+        relation = encoded_relation(self.relation, prepare, dialect, self.booleans, self.texts)
         return replace(self, relation=relation, types=types, kinds=kinds)
 
     def finite_value(self, dialect: Dialect, column: str, dtype: str) -> tuple[str, str]:
@@ -77,7 +87,15 @@ def look_at(
     relation, types = session.look(table, name)
     match_columns(long or (), types, where=name)
     kinds = {column: session.kind(kind) for column, kind in types.items()}
-    return Input(relation, types, kinds, name, table, LongInput(*long) if long else None)
+    return Input(
+        relation,
+        types,
+        kinds,
+        name,
+        table,
+        LongInput(*long) if long else None,
+        texts_and_dates=session.texts_and_dates(types),
+    )
 
 
 def spoken(table: Any) -> str:

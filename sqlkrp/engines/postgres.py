@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,11 +17,20 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from sqlkrp.engines.postgres_twin import fill, relation_of, table_of
-from sqlkrp.engines.session import Capabilities, Found, Session, Storage, Target, Write, csv_file
+from sqlkrp.engines.postgres_twin import fetched, fill, relation_of, table_of
+from sqlkrp.engines.session import (
+    Capabilities,
+    Found,
+    Session,
+    Storage,
+    Streamed,
+    Target,
+    Write,
+    csv_file,
+)
 from sqlkrp.errors import ColumnError, EngineError, ParameterError
 from sqlkrp.files import own_number
-from sqlkrp.maps.source import BOOLEAN, FLOAT32, NUMBER
+from sqlkrp.maps.source import BOOLEAN, DATE, FLOAT32, NUMBER, TEXT
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.sql.names import TableName, quote, quote_table, table_name
 from sqlkrp.sql.side_tables import Table, create_side_table
@@ -30,6 +39,10 @@ from sqlkrp.sql.vectors import Vector
 
 __all__ = ["Postgres"]
 
+_SORTS = {
+    **dict.fromkeys(("text", "varchar", "bpchar"), TEXT),
+    **dict.fromkeys(("date", "timestamp", "timestamptz"), DATE),
+}
 _NUMBERS = ("int2", "int4", "int8", "float8", "numeric")
 # Of the statement's transaction only. Compiling thousands of terms takes longer than it saves;
 # floats are written so that they read back as they were; a backslash in a text is one. A row takes
@@ -102,6 +115,23 @@ class Postgres(Session):
         base = type_name.partition("(")[0]
         kinds = {"float4": FLOAT32, "bool": BOOLEAN, **dict.fromkeys(_NUMBERS, NUMBER)}
         return kinds.get(base, type_name)
+
+    def texts_and_dates(self, types: Mapping[str, str]) -> dict[str, str]:
+        bases = {name: one.partition("(")[0] for name, one in types.items()}
+        # Types of the user's own are known by their numbers only.
+        unknown = {one for one in bases.values() if one not in _SORTS and one.isdigit()}
+        own = dict.fromkeys(self._texts_of_their_own(unknown), TEXT) if unknown else {}
+        sorts = _SORTS | own
+        return {name: sorts[base] for name, base in bases.items() if base in sorts}
+
+    def _texts_of_their_own(self, types: Collection[str]) -> list[str]:
+        """Of the numbers of types, those of enums, and of citext, which is not built in."""
+        rows = self._ask(
+            "SELECT CAST(oid AS text) FROM pg_type"
+            " WHERE oid = ANY(CAST(%s AS oid[])) AND (typtype = 'e' OR typname = 'citext')",
+            [sorted(types)],
+        )
+        return [row[0] for row in rows]
 
     def reads(self, relation: str) -> set[str]:
         rows = self._ask(
@@ -178,6 +208,12 @@ class Postgres(Session):
             found = [column.name for column in cursor.description]
             table = np.array(cursor.fetchall(), dtype="float64").reshape(-1, len(found))
         return table[:, [found.index(name) for name in names]]
+
+    def stream(
+        self, relation: str, numbers: Sequence[str], texts: Sequence[str], what: str
+    ) -> Iterator[Streamed]:
+        with self._told(what):
+            yield from fetched(self._cursor(), relation, numbers, texts)
 
     def _send(self, sql: str, values: Sequence[Any] | None = None) -> Any:
         # Not as a prepared statement: the tables it names may be others the next time.

@@ -7,23 +7,26 @@ they are, byte for byte.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from sqlkrp.engines.session import Streamed, rows_at_once
 from sqlkrp.sql.names import listed
 from sqlkrp.sql.twin import Twin
 from sqlkrp.sql.vectors import Vector
 from sqlkrp.stages import Array
 
-__all__ = ["fill", "relation_of", "table_of"]
+__all__ = ["fetched", "fill", "relation_of", "table_of"]
 
 _TYPES = {"float32": "REAL", "float64": "DOUBLE PRECISION"}
 # What an array in binary says its items are: their types' places in pg_type, which never change.
 _OIDS = {"float32": 700, "float64": 701}
 # Inputs and features of the rows of a batch.
 _NUMBERS_AT_ONCE = 2_000_000
+# The cursor that rows are streamed from.
+_STREAM = "sqlkrp_stream"
 # The ends of what COPY takes, and what stands there for a NULL.
 _BEGINNING, _END, _NULL = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff", b"\xff" * 4
 
@@ -65,12 +68,56 @@ def fill(cursor: Any, twin: Twin) -> None:
     cursor.execute(f"CLOSE {reading}", prepare=False)
 
 
+def fetched(
+    cursor: Any, relation: str, numbers: Sequence[str], texts: Sequence[str]
+) -> Iterator[Streamed]:
+    """Rows in binary, some at a time: numbers as one array a row."""
+    array = _array_of(numbers, "float64")
+    chosen = listed([array, *(f"{one} AS t{i}" for i, one in enumerate(texts))])
+    select = f"SELECT\n{chosen}\nFROM {relation} AS every"
+    cursor.execute(f"DECLARE {_STREAM} NO SCROLL CURSOR FOR {select}", prepare=False)
+    taken, size = _array("float64", len(numbers)), rows_at_once(numbers, texts)
+    while True:
+        cursor.execute(f"FETCH {size} FROM {_STREAM}", prepare=False, binary=True)
+        rows = cursor.pgresult
+        if not rows.ntuples:
+            break
+        table = _numbers((rows.get_value(row, 0) for row in range(rows.ntuples)), taken)
+        yield (
+            table.astype("float64"),
+            [
+                _texts(rows, place, cursor.connection.info.encoding)
+                for place in range(1, len(texts) + 1)
+            ],
+        )
+    cursor.execute(f"CLOSE {_STREAM}", prepare=False)
+
+
+def _texts(rows: Any, place: int, encoding: str) -> Array:
+    """A column of texts that was fetched."""
+    values = (rows.get_value(row, place) for row in range(rows.ntuples))
+    return np.array([None if one is None else one.decode(encoding) for one in values], dtype=object)
+
+
 def _rows_of(twin: Twin) -> str:
     """What is read: an array of the inputs, and the columns to hand on."""
-    # A NULL is as missing as a NaN, and has no bytes where every row is to have as many.
-    inputs = ", ".join(f"COALESCE({one}, 'NaN')" for one in twin.inputs)
-    array = f"CAST(ARRAY[{inputs}] AS {_TYPES[twin.program.prepare.dtype]}[]) AS x"
+    array = _array_of(twin.inputs, twin.program.prepare.dtype)
     return f"SELECT\n{listed([array, *twin.kept])}\nFROM {twin.relation} AS every"
+
+
+def _array_of(numbers: Sequence[str], dtype: str) -> str:
+    """Numbers as one array."""
+    # A NULL is as missing as a NaN, and has no bytes where every row is to have as many.
+    items = ", ".join(f"COALESCE({one}, 'NaN')" for one in numbers)
+    return f"CAST(ARRAY[{items}] AS {_TYPES[dtype]}[]) AS x"
+
+
+def _numbers(arrays: Iterable[bytes], taken: np.dtype[Any]) -> Array:
+    """Arrays in binary as one (row, item)."""
+    # Without its length, which is the value's own no more.
+    read = np.frombuffer(b"".join(part for one in arrays for part in (_NULL, one)), taken)
+    numbers: Array = read["items"]["number"]
+    return numbers
 
 
 def _copied(
@@ -98,9 +145,7 @@ def _computing(twin: Twin) -> Callable[[Sequence[bytes]], list[Any]]:
     n_fields, start = (1, 0) if twin.in_array else (count, before)
 
     def compute(arrays: Sequence[bytes]) -> list[Any]:
-        # Without its length, which is the value's own no more.
-        read = np.frombuffer(b"".join(part for one in arrays for part in (_NULL, one)), taken)
-        inputs = read["items"]["number"].T
+        inputs = _numbers(arrays, taken).T
         values = np.empty((count, len(arrays)), dtype=prepare.dtype)
         write(inputs, values)
         written = memoryview(_in_binary(values, given).tobytes())

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from sqlkrp.errors import LimitError, ParameterError
@@ -27,15 +28,19 @@ from sqlkrp.sql.twin import Twin
 from sqlkrp.sql.vectors import Vector
 
 __all__ = [
+    "NUMBERS_AT_ONCE",
     "STATEMENT",
     "Capabilities",
     "Found",
     "Session",
     "Storage",
+    "Streamed",
     "TableOrFile",
     "Target",
     "Write",
     "csv_file",
+    "rows_at_once",
+    "streamed",
 ]
 
 #: The name of a thread that runs a statement.
@@ -120,6 +125,13 @@ class Columns:
 Write = Callable[[str, "Columns | None"], int]
 
 
+#: Doubles (row, expression) of some rows, with NaN for NULL; and the texts of others, or None.
+Streamed = tuple[NDArray[np.float64], list[NDArray[Any]]]
+
+#: Numbers of the rows that are streamed at a time.
+NUMBERS_AT_ONCE = 2_000_000
+
+
 @dataclass(frozen=True)
 class Target:
     """A name to create something under."""
@@ -178,6 +190,13 @@ class Session(ABC):
     def kind(self, type_name: str) -> str:
         """The kind of a column of this type: FLOAT32, NUMBER, or the type's name."""
 
+    def texts_and_dates(self, types: Mapping[str, str]) -> dict[str, str]:
+        """Of columns of these types, those of texts (TEXT), and of dates and times (DATE).
+
+        Nothing is made of columns where an engine does not say so.
+        """
+        return {}
+
     @abstractmethod
     def target(self, table: TableName) -> Target:
         """The name that a table of this name would be created under, and what is there."""
@@ -216,6 +235,15 @@ class Session(ABC):
     @abstractmethod
     def columns(self, sql: str, names: Sequence[str], what: str) -> NDArray[Any]:
         """Some columns of a query as one array of doubles, NaN for NULL."""
+
+    @abstractmethod
+    def stream(
+        self, relation: str, numbers: Sequence[str], texts: Sequence[str], what: str
+    ) -> Iterator[Streamed]:
+        """What expressions make of the rows of a relation, some rows at a time.
+
+        Whoever reads it is in a transaction, and runs no other statement until it is read.
+        """
 
     def lazily(self, sql: str) -> Any:
         """A query as a lazy relation, where the engine has such."""
@@ -319,6 +347,18 @@ class Session(ABC):
     def output_of(self, path: str | Path, storage: Storage) -> str:
         """How features are written there where nobody says."""
         return self.dialect.output
+
+
+def rows_at_once(numbers: Sequence[str], texts: Sequence[str]) -> int:
+    """How many rows of so many columns are streamed at a time."""
+    return max(1, NUMBERS_AT_ONCE // max(1, len(numbers) + len(texts)))
+
+
+def streamed(rows: Sequence[Sequence[Any]], n_numbers: int) -> Streamed:
+    """Rows of numbers, then texts, as they are streamed."""
+    columns = list(zip(*rows, strict=True))
+    table = np.array(columns[:n_numbers], dtype="float64").reshape(n_numbers, len(rows)).T
+    return table, [np.array(column, dtype=object) for column in columns[n_numbers:]]
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sqlkrp.engines.inputs import Input, look_at, spoken
 from sqlkrp.engines.session import Session, TableOrFile
 from sqlkrp.engines.statistics import statistics_of, values_of
+from sqlkrp.engines.texts import dates_in, texts_in
 from sqlkrp.errors import MissingValueError, ParameterError
 from sqlkrp.maps.columns import match_columns
 from sqlkrp.maps.source import Statistics, choose_rows
@@ -21,7 +22,7 @@ from sqlkrp.sql.job import LongInput
 from sqlkrp.sql.names import number, quote
 from sqlkrp.sql.options import Options
 from sqlkrp.sql.statement import Query, write
-from sqlkrp.stages import Program
+from sqlkrp.stages import Category, Prepare, Program
 
 __all__ = ["TableSource", "read_input"]
 
@@ -59,7 +60,7 @@ class TableSource:
     has_values = True
 
     def __init__(self, session: Session, data: Input) -> None:
-        self._session = session
+        self.session = session
         self.data = data
         self.is_sparse = data.long is not None
         self.no_rows = "" if data.long is None else _NEEDS_COLUMNS
@@ -77,11 +78,11 @@ class TableSource:
         table = self.data.table
         if self.data.long is not None or isinstance(table, Path):
             return ()
-        return self._session.primary_key(table)
+        return self.session.primary_key(table)
 
     def seen_by(self, session: Session, options: Options) -> Input:
         """What was seen, for another use of the same source; an error if it is not the same."""
-        if session is not self._session:
+        if session is not self.session:
             raise ParameterError(
                 f"{self.data.name} is a source of another database: make one by this one's source()"
             )
@@ -93,10 +94,10 @@ class TableSource:
         return self.data
 
     def _long_kinds(self, long: LongInput) -> dict[str, str]:
-        dialect = self._session.dialect
+        dialect = self.session.dialect
         feature = quote(long.feature, dialect)
         name = dialect.cast.format(value="feature", type=dialect.text_type)
-        rows = self._session.rows(
+        rows = self.session.rows(
             f"SELECT {name} AS name FROM (SELECT DISTINCT {feature} AS feature "
             f"FROM {self.data.relation} WHERE {feature} IS NOT NULL) AS names ORDER BY feature ASC",
             "listing the features",
@@ -107,11 +108,11 @@ class TableSource:
         """What columns hold, by aggregates; missing values do not count, absent ones are 0."""
         if self.data.long is not None:
             return self._sparse_statistics(columns, self.data.long)
-        return statistics_of(columns, self._aggregate, self._session.dialect)
+        return statistics_of(columns, self._aggregate, self.session.dialect)
 
     def _sparse_statistics(self, columns: Sequence[str], long: LongInput) -> Statistics:
         """Of all rows that have an entry; one that a row has not is 0."""
-        session, dialect, data = self._session, self._session.dialect, self.data
+        session, dialect, data = self.session, self.session.dialect, self.data
         value, finite = data.finite_value(dialect, long.value, "float64")
         key, feature = quote(long.row, dialect), quote(long.feature, dialect)
         name = dialect.cast.format(value=feature, type=dialect.text_type)
@@ -148,7 +149,7 @@ class TableSource:
     def head(self, columns: Sequence[str], count: int) -> NDArray[np.float64]:
         """The first rows as they come."""
         names = [f"v{i}" for i in range(len(columns))]
-        return self._session.columns(
+        return self.session.columns(
             f"SELECT {', '.join(names)} FROM ({self._values(columns)}) AS column_values "
             f"LIMIT {count:d}",
             names,
@@ -157,14 +158,14 @@ class TableSource:
 
     def _values(self, columns: Sequence[str]) -> str:
         """The SELECT of columns as doubles v0, v1, ..."""
-        items = ", ".join(values_of(self.data, self._session.dialect, columns))
+        items = ", ".join(values_of(self.data, self.session.dialect, columns))
         return f"SELECT {items} FROM {self.data.relation}"
 
     def sample(
         self, columns: Sequence[str], count: int, rng: np.random.Generator, spare: int = 0
     ) -> NDArray[np.float64]:
         """Rows by their numbers, which the generator draws: the same ones for the same seed."""
-        session, relation = self._session, self.data.relation
+        session, relation = self.session, self.data.relation
         ((n_rows,),) = session.rows(f"SELECT COUNT(*) FROM {relation}", "counting rows")
         places = ", ".join(
             str(place + 1) for place in choose_rows(n_rows, count, rng, spare).tolist()
@@ -182,7 +183,7 @@ class TableSource:
 
     def means(self, program: Program) -> NDArray[np.float64]:
         """Averages by aggregates over the program's own statement, in parts of so many outputs."""
-        dialect, found = self._session.dialect, []
+        dialect, found = self.session.dialect, []
         double = dialect.float_types["float64"]
         # Rows with a missing value come without outputs and are counted, whatever the policy.
         prepare = program.prepare
@@ -200,14 +201,37 @@ class TableSource:
             means = [f"AVG({dialect.cast.format(value=name, type=double)})" for name in names]
             statement = f"SELECT COUNT(*), COUNT({names[0]}), {', '.join(means)} FROM (\n"
             statement += f"{write(query, dialect).text}\n) AS averaged"
-            ((rows, complete, *row),) = self._session.rows(statement, "computing averages")
+            ((rows, complete, *row),) = self.session.rows(statement, "computing averages")
             if complete < rows and program.prepare.nulls == "error":
                 raise MissingValueError(_MISSING)
             found += [np.nan if value is None else value for value in row]
         return np.array(found, dtype="float64")
 
+    @property
+    def texts_and_dates(self) -> Mapping[str, str]:
+        """By their types."""
+        return self.data.texts_and_dates
+
+    def dates_in(self, columns: Sequence[str]) -> list[str]:
+        """By a look at the first rows, and then at all."""
+        return dates_in(columns, self.data.relation, self._rows, self.session.dialect)
+
+    def values(self, columns: Sequence[str], at_most: int) -> dict[str, list[str | None] | None]:
+        """By a look at the first rows, and then at all."""
+        dialect = self.session.dialect
+        return texts_in(columns, at_most, self.data.relation, self._rows, dialect)
+
+    def _rows(self, statement: str) -> list[tuple[Any, ...]]:
+        return self.session.rows(statement, "a look at its texts")
+
+    def encoded(self, made: Sequence[Category]) -> TableSource:
+        """The same table, read as a SELECT of it and of what is made of its columns."""
+        names = Prepare.plain([one.name for one in made])
+        prepare = replace(names, categories=tuple(made))
+        return TableSource(self.session, self.data.encoded(prepare, self.session.dialect))
+
     def _aggregate(self, columns: Sequence[str], expressions: Sequence[str]) -> tuple[Any, ...]:
-        return self._session.rows(
+        return self.session.rows(
             f"SELECT {', '.join(expressions)} FROM ({self._values(columns)}) AS column_values",
             "computing the columns' statistics",
         )[0]

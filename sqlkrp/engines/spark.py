@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ except ImportError as _missing:
 
 from sqlkrp.engines.session import Capabilities, Found, Target
 from sqlkrp.errors import ColumnError, EngineError, ParameterError
-from sqlkrp.maps.source import BOOLEAN, FLOAT32, NUMBER
+from sqlkrp.maps.source import BOOLEAN, DATE, FLOAT32, NUMBER, TEXT
 from sqlkrp.sql.names import TableName, quote_table, table_name
 
 __all__ = ["Spark"]
@@ -33,6 +34,10 @@ _KINDS = {
     "boolean": BOOLEAN,
     "float": FLOAT32,
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint", "double", "decimal"), NUMBER),
+}
+_SORTS = {
+    **dict.fromkeys(("string", "varchar", "char"), TEXT),
+    **dict.fromkeys(("date", "timestamp", "timestamp_ntz"), DATE),
 }
 # Settings of a session that is opened for one command.
 _QUIET: dict[str, Any] = {
@@ -125,6 +130,10 @@ class Spark(Writing):
 
     def kind(self, type_name: str) -> str:
         return _KINDS.get(type_name.partition("(")[0], type_name)
+
+    def texts_and_dates(self, types: Mapping[str, str]) -> dict[str, str]:
+        bases = {name: one.partition("(")[0] for name, one in types.items()}
+        return {name: _SORTS[base] for name, base in bases.items() if base in _SORTS}
 
     def target(self, table: TableName) -> Target:
         parts = table_name(table, self.dialect)

@@ -20,7 +20,7 @@ from pyspark.sql.functions import col, when
 from pyspark.sql.types import ArrayType, DoubleType, FloatType, StructField, StructType
 
 from sqlkrp.batches import batches_of_features
-from sqlkrp.engines.session import Session
+from sqlkrp.engines.session import Session, Streamed, rows_at_once, streamed
 from sqlkrp.errors import EngineError
 from sqlkrp.sql.dialects import DIALECTS
 from sqlkrp.sql.names import TableName, quote, quote_table
@@ -53,6 +53,18 @@ class Running(Session):
         chosen = [quote(name, self.dialect) for name in names]
         rows = self._run(lambda: self._sql(sql).select(*chosen).collect(), what)
         return np.array(rows, dtype="float64").reshape(-1, len(names))
+
+    def stream(
+        self, relation: str, numbers: Sequence[str], texts: Sequence[str], what: str
+    ) -> Iterator[Streamed]:
+        assert self.dialect.array is not None
+        array = self.dialect.array.format(items=", ".join(numbers))
+        named = [f"{one} AS t{i}" for i, one in enumerate(texts)]
+        frame = self._sql(f"SELECT {', '.join([f'{array} AS x', *named])} FROM {relation} AS every")
+        rows = self._run(frame.toLocalIterator, what)
+        size = rows_at_once(numbers, texts)
+        while some := self._run(lambda: list(itertools.islice(rows, size)), what):
+            yield streamed([(*row[0], *row[1:]) for row in some], len(numbers))
 
     def lazily(self, sql: str) -> Any:
         return self._sql(sql)

@@ -8,7 +8,7 @@ import os
 import re
 import sqlite3
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 from urllib.parse import quote as url_quote
@@ -16,10 +16,21 @@ from urllib.parse import quote as url_quote
 import numpy as np
 from numpy.typing import NDArray
 
-from sqlkrp.engines.session import Capabilities, Found, Session, Storage, Target, Write, csv_file
+from sqlkrp.engines.session import (
+    Capabilities,
+    Found,
+    Session,
+    Storage,
+    Streamed,
+    Target,
+    Write,
+    csv_file,
+    rows_at_once,
+    streamed,
+)
 from sqlkrp.errors import ColumnError, EngineError
 from sqlkrp.files import csv_text
-from sqlkrp.maps.source import BOOLEAN, NUMBER
+from sqlkrp.maps.source import BOOLEAN, DATE, NUMBER, TEXT
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.sql.names import TableName, quote, quote_table, table_name
 from sqlkrp.sql.side_tables import Table, create_side_table
@@ -28,6 +39,8 @@ __all__ = ["SQLite"]
 
 _NUMBERS = re.compile(r"INT|REAL|FLOA|DOUB|NUM|DEC", re.IGNORECASE)
 _TEXTS = re.compile(r"CHAR|CLOB|TEXT|BLOB|DATE|TIME", re.IGNORECASE)
+_WORDS = re.compile(r"CHAR|CLOB|TEXT|STRING|ENUM", re.IGNORECASE)
+_DATES = re.compile(r"DATE|TIMESTAMP", re.IGNORECASE)
 _ROWS_AT_ONCE = 1000
 _COLUMNS_AT_ONCE = 1000
 # Steps of the engine between two looks at signals.
@@ -114,6 +127,14 @@ class SQLite(Session):
         is_number = _NUMBERS.search(type_name) and not _TEXTS.search(type_name)
         return NUMBER if is_number else type_name
 
+    def texts_and_dates(self, types: Mapping[str, str]) -> dict[str, str]:
+        # It has no dates but texts in columns that are called so; a time alone is none.
+        sorts = {
+            name: DATE if _DATES.search(one) else TEXT if _WORDS.search(one) else None
+            for name, one in types.items()
+        }
+        return {name: sort for name, sort in sorts.items() if sort is not None}
+
     def reads(self, relation: str) -> set[str]:
         # The plan opens tables and indexes by their database and root page.
         with _told("a look at what is read"), self._listening():
@@ -184,6 +205,19 @@ class SQLite(Session):
             places = [found.index(name) for name in names]
             rows = [[row[place] for place in places] for row in cursor.fetchall()]
         return np.array(rows, dtype="float64").reshape(-1, len(names))
+
+    def stream(
+        self, relation: str, numbers: Sequence[str], texts: Sequence[str], what: str
+    ) -> Iterator[Streamed]:
+        size = rows_at_once(numbers, texts)
+        with _told(what), self._listening():
+            cursor = self._send(f"SELECT {', '.join([*numbers, *texts])} FROM {relation} AS every")
+        while True:
+            with _told(what), self._listening():
+                rows = cursor.fetchmany(size)
+            if not rows:
+                return
+            yield streamed(rows, len(numbers))
 
     def _send(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         """Run a statement on a cursor of our own kind, whatever the user's makes of rows."""

@@ -24,10 +24,18 @@ _SHOWN = 5
 
 
 def warn_of_columns(
-    source: Source, columns: Sequence[str], moments: Statistics | None, *, chosen: bool
+    source: Source,
+    columns: Sequence[str],
+    told: Sequence[str],
+    moments: Statistics | None,
+    *,
+    chosen: bool,
 ) -> None:
-    """Warn of columns that seem to name rows, unless they were chosen, and that do not vary."""
-    if not chosen and (keys := _likely_keys(source, columns, moments)):
+    """Warn of columns that seem to name rows, unless they were chosen, and that do not vary.
+
+    ``told`` is what the inputs are for people: that of what is made of a column is not its name.
+    """
+    if not chosen and (keys := _likely_keys(source, columns, told, moments)):
         _warn(
             f"{listed(keys)} {_verb(keys, 'looks', 'look')} like a key, which tells a model "
             "nothing: exclude it, or include it by name"
@@ -45,10 +53,10 @@ def warn_of_columns(
         return
     # Where others hold more values, a column has missing ones beside its own.
     one, whole = ~moments.varies & (moments.count > 0), moments.count == moments.count.max()
-    _warn_of_some(columns, one & whole, "is", "are", "constant, which tells a model nothing")
-    _warn_of_some(columns, one & ~whole, "holds", "hold", "one finite value, and missing ones")
+    _warn_of_some(told, one & whole, "is", "are", "constant, which tells a model nothing")
+    _warn_of_some(told, one & ~whole, "holds", "hold", "one finite value, and missing ones")
     _warn_of_some(
-        columns, moments.count == 0, "holds", "hold", "no value, which tells a model nothing"
+        told, moments.count == 0, "holds", "hold", "no value, which tells a model nothing"
     )
 
 
@@ -76,14 +84,17 @@ def listed(names: Sequence[str]) -> str:
     return f"{'column' if len(names) == 1 else 'columns'} {shown}{more}"
 
 
-def _likely_keys(source: Source, columns: Sequence[str], moments: Statistics | None) -> list[str]:
-    named = {name for name in columns if _IDENTIFIES.fullmatch(name)}
+def _likely_keys(
+    source: Source, columns: Sequence[str], told: Sequence[str], moments: Statistics | None
+) -> list[str]:
+    named = {name for name in told if _IDENTIFIES.fullmatch(name)}
     if moments is None:
         return [name for name in columns if name in named]
     # Whole numbers that are all different span at least as many values as there are.
     spans = (moments.max - moments.min >= moments.count - 1) & (moments.count >= _FEWEST_KEYS)
     candidates = [columns[i] for i in np.flatnonzero(moments.whole & spans).tolist()]
-    candidates = [name for name in candidates if name not in named]
+    # A date is no key, even where each row has another.
+    candidates = [name for name in candidates if name not in named and name in told]
     if candidates and not source.is_sparse:
         values = source.head(candidates, _SAMPLE)
         different = [len(np.unique(one)) == len(one) for one in values.T]

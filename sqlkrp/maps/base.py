@@ -17,14 +17,14 @@ from sqlkrp.errors import ParameterError
 from sqlkrp.maps.advice import warn_of_columns, warn_of_features
 from sqlkrp.maps.allowed import OneOf
 from sqlkrp.maps.automatic import Seen, SeenColumns, Taken, gamma_of
-from sqlkrp.maps.columns import choose_columns, label_columns
+from sqlkrp.maps.columns import label_columns
 from sqlkrp.maps.fitted import Fitted
 from sqlkrp.maps.parameters import Parameters, copied
 from sqlkrp.maps.preparing import prepare_stage, require_values
+from sqlkrp.maps.reading import Reading, read_columns
 from sqlkrp.maps.source import (
     FLOAT32,
     Inputs,
-    Source,
     Statistics,
     as_source,
 )
@@ -92,6 +92,8 @@ class Transformer(Parameters, Fitted):
         include: Iterable[str] | None = None,
         exclude: Iterable[str] = (),
         keep: Iterable[str] = (),
+        categories: str | None = None,
+        dates: str | None = None,
     ) -> SomeMap:
         """Draw the map for the columns of ``source``.
 
@@ -101,24 +103,32 @@ class Transformer(Parameters, Fitted):
         database knows as keys, are none unless ``include`` names them; with ``include`` only those
         it names are. Columns that are not numbers are left out (``left_out_`` says why). The label
         is kept beside the features that a database makes.
+
+        With ``categories="auto"`` a column of at most 50 texts (or of an enum) is read as 0 and 1:
+        one input for each text that it holds here, and one for missing values if it has such. With
+        ``dates="auto"`` a date or time is read as days from 1970-01-01. ``columns_`` says what
+        becomes of each column.
         """
         drawn = copied(self)
         drawn.check_parameters()
         exclude, keep = name_list("exclude", exclude), name_list("keep", keep)
         include = None if include is None else name_list("include", include)
         described = as_source(source)
+        kept = [*label_columns(label, described, include), *keep]
+        reading = read_columns(
+            described, include, exclude, kept, categories=categories, dates=dates
+        )
+        described, columns = reading.source, reading.columns
         kinds = described.kinds
-        labels = label_columns(label, described, include)
-        columns, left_out = choose_columns(described, include, exclude, [*labels, *keep])
         dtype = self.first.dtype
         if dtype == "auto":
             single = all(kinds[name] == FLOAT32 for name in columns)
             dtype = "float32" if single else "float64"
         # What leaves the range of numbers is looked for, and told in words.
         with np.errstate(over="ignore", invalid="ignore"):
-            moments = drawn.first.look(described, columns)
-            drawn.settle(SeenColumns(columns, moments, described.is_sparse))
-            prepare = prepare_stage(drawn.first, columns, moments, dtype, kinds)
+            moments = drawn.first.look(reading)
+            drawn.settle(SeenColumns(reading.told, moments, described.is_sparse))
+            prepare = prepare_stage(drawn.first, reading, moments, dtype)
         prepare = replace(prepare, constant=drawn.constant())
         seed = _seed(self.random_state)
         try:
@@ -130,13 +140,13 @@ class Transformer(Parameters, Fitted):
                 f"this {type(self).__name__} leaves the range of numbers ({bad}): use parameters "
                 "nearer to 1, or scale the columns"
             ) from bad
-        self.program_ = Program((prepare, *stages), tuple(drawn.names(columns)))
+        self.program_ = Program((prepare, *stages), tuple(drawn.names(reading.told)))
         self.parameters_ = copied(self).get_params(deep=False)
         self.seed_ = seed
-        self.left_out_ = left_out
+        self.left_out_ = reading.left_out
         self.taken_ = drawn.all_taken()
         self.label_ = label
-        warn_of_columns(described, columns, moments, chosen=include is not None)
+        warn_of_columns(described, columns, reading.told, moments, chosen=include is not None)
         drawn.first.warn_of_rank(len(columns))
         return self
 
@@ -149,8 +159,9 @@ class Transformer(Parameters, Fitted):
             monomials = math.comb(n_columns - (not coef0) + degree, degree)
             warn_of_features(self.n_components, monomials, n_columns, degree, coef0)
 
-    def look(self, source: Source, columns: Sequence[str]) -> Statistics | None:
-        """What the columns hold, if a parameter asks for it and there are rows."""
+    def look(self, reading: Reading) -> Statistics | None:
+        """What the inputs hold, if a parameter asks for it and there are rows."""
+        source = reading.source
         asked = (
             self.nulls == "mean"
             or self.scaling in ("standard", "minmax")
@@ -164,9 +175,9 @@ class Transformer(Parameters, Fitted):
         wanted = "auto" in (self.scaling, getattr(self, "gamma", None))
         if not asked and not (wanted and source.has_values):
             return None
-        moments = source.statistics(columns).rounded()
+        moments = source.statistics(reading.columns).rounded()
         if asked:
-            require_values(columns, moments)
+            require_values(reading.told, moments)
         return moments.without_gaps()
 
     def settle(self, seen: Seen) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from sqlkrp.errors import ColumnError, ParameterError
@@ -88,21 +89,23 @@ def choose_columns(
     include: Sequence[str] | None,
     exclude: Sequence[str],
     keep: Sequence[str],
+    made: Collection[str] = (),
+    reasons: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[list[str], dict[str, str]]:
-    """The columns that a map reads, and why each of the others is left out."""
+    """The columns that a map reads, and why each of the others is left out.
+
+    Inputs are ``made`` of some that are no numbers; ``reasons`` say why of others none are.
+    """
     kinds = source.kinds
     match_columns([*exclude, *keep], kinds)
     # A feature of sparse input may have an empty name, which no column could have.
-    usable = {name for name, kind in kinds.items() if kind in NUMERIC and name}
+    usable = {name for name, kind in kinds.items() if (kind in NUMERIC or name in made) and name}
     if include is not None:
         columns = list(dict.fromkeys(include))
         match_columns(columns, kinds)
         unusable = [name for name in columns if name not in usable]
         if unusable:
-            raise ColumnError(
-                f"column {unusable[0]!r} is of type {kinds[unusable[0]]}: "
-                "features are numbers or booleans; cast it in a view, or do not include it"
-            )
+            raise ColumnError(_unusable(unusable[0], kinds, reasons))
         both = [name for name in columns if name in exclude]
         if both:
             raise ColumnError(f"column {both[0]!r} is both included and excluded: choose one")
@@ -113,7 +116,7 @@ def choose_columns(
         raise ColumnError(
             "no numeric column is left to project: there must be at least one column of a numeric "
             "or boolean type that is neither excluded nor kept, and there "
-            + _told(source, exclude, keep)
+            + _told(source, exclude, keep, reasons)
         )
     unwritten = [name for name in columns if not is_unicode(name)]
     if unwritten:
@@ -122,26 +125,38 @@ def choose_columns(
         )
     chosen = {*columns, *exclude, *keep}
     return columns, {
-        name: _why_left_out(name, kind, source)
+        name: _why_left_out(name, kind, source, reasons)
         for name, kind in kinds.items()
         if name not in chosen and (name not in usable or include is None)
     }
 
 
-def _told(source: Source, exclude: Sequence[str], keep: Sequence[str]) -> str:
+def _unusable(name: str, kinds: Mapping[str, str], reasons: Mapping[str, str]) -> str:
+    """What is said of a column that was included, and cannot be read."""
+    if name in reasons:
+        return f"column {name!r} has {reasons[name]}, of which nothing is made: do not include it"
+    return (
+        f"column {name!r} is of type {kinds[name]}: features are numbers or booleans; cast it in a "
+        "view, or do not include it (texts are read by categories='auto', dates by dates='auto')"
+    )
+
+
+def _told(
+    source: Source, exclude: Sequence[str], keep: Sequence[str], reasons: Mapping[str, str]
+) -> str:
     """The first of the columns, and why each is none to project, for the end of a message."""
     told = []
     for name, kind in [*source.kinds.items()][:_SHOWN_COLUMNS]:
         ours = {"excluded": exclude, "kept": keep}
         why = next((one for one, names in ours.items() if name in names), None)
         shown = name if len(name) <= _SHOWN_LETTERS else f"{name[:_SHOWN_LETTERS]}..."
-        told.append(f"{shown!r} ({why or _why_left_out(name, kind, source)})")
+        told.append(f"{shown!r} ({why or _why_left_out(name, kind, source, reasons)})")
     more = len(source.kinds) - len(told)
     verb = "is" if len(source.kinds) == 1 else "are"
     return f"{verb} {', '.join(told) or 'none'}" + (f" and {more:,} more" if more else "")
 
 
-def _why_left_out(name: str, kind: str, source: Source) -> str:
+def _why_left_out(name: str, kind: str, source: Source, reasons: Mapping[str, str]) -> str:
     if not name:
         return "a name that is empty"
-    return "a key" if name in source.keys and kind in NUMERIC else kind
+    return "a key" if name in source.keys and kind in NUMERIC else reasons.get(name, kind)

@@ -32,7 +32,7 @@ class FeatureMap(Transformer):
         prepare, names = self.program.prepare, self.program.names
         rows = {
             "features": _ends(names),
-            "columns": _ends(prepare.columns),
+            "columns": _ends(prepare.told),
             "left out": len(self.left_out_),
             "computed as": prepare.dtype,
             "seed": str(self.seed_),

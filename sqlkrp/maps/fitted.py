@@ -20,6 +20,7 @@ from sqlkrp.mapfile import Content, digest, dumps, require_map_or_empty
 from sqlkrp.maps.advice import counted
 from sqlkrp.maps.automatic import Taken
 from sqlkrp.maps.columns import match_columns, match_spelling
+from sqlkrp.maps.reading import what_becomes
 from sqlkrp.maps.source import is_table, to_array, to_floats
 from sqlkrp.sql.dialects import dialect as facts_of
 from sqlkrp.sql.encoding import encoded_relation
@@ -57,6 +58,8 @@ class Fitted:
     """What was taken for parameters that are ``"auto"``."""
     label_: str | None
     """The column that the features are to predict: none of them, and kept beside them."""
+    training: Any = None
+    """How it was found by :func:`sqlkrp.train`, by name; None of what was not."""
     _renamed: tuple[Program, Any] | None = None
     """The program whose columns are spelt in another way, and what it is of."""
 
@@ -114,6 +117,11 @@ class Fitted:
     def feature_names_in_(self) -> NDArray[Any]:
         """The input columns' names, in order."""
         return np.array(self.program.prepare.reads, dtype=object)
+
+    @property
+    def columns_(self) -> dict[str, str]:
+        """What becomes of each column: number, boolean, days, 16 indicators, label or left out."""
+        return what_becomes(self.program.prepare, self.left_out_, self.label_)
 
     @property
     def n_features_in_(self) -> int:

@@ -96,7 +96,7 @@ class Monomials(SingleMap):
         _, products, weights = program.stages
         assert isinstance(products, SumOfProducts)
         assert isinstance(weights, Linear)
-        columns = program.prepare.columns
+        columns = program.prepare.told
         found = {}
         for name, factors in zip(
             program.names, products.factors[weights.input, 0].tolist(), strict=True

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from sqlkrp.errors import ColumnError
 from sqlkrp.maps.parameters import Parameters
+from sqlkrp.maps.reading import Reading
 from sqlkrp.maps.source import BOOLEAN, Statistics
 from sqlkrp.stages import Array, Prepare
 
@@ -15,19 +16,15 @@ __all__ = ["prepare_stage", "require_values"]
 
 
 def prepare_stage(
-    one: Parameters,
-    columns: Sequence[str],
-    moments: Statistics | None,
-    dtype: str,
-    kinds: Mapping[str, str],
+    one: Parameters, reading: Reading, moments: Statistics | None, dtype: str
 ) -> Prepare:
     """The first stage of a map that is settled, but for its constant column."""
-    d = len(columns)
+    d, kinds = len(reading.columns), reading.source.kinds
     fill, shift, scale = np.zeros(d), np.zeros(d), np.ones(d)
     low = high = None
     if moments is not None:
         if one.nulls == "mean" or one.scaling in ("standard", "minmax") or one.clip is not None:
-            _require_column_range(columns, moments, dtype)
+            _require_column_range(reading.told, moments, dtype)
         if one.nulls == "mean":
             fill = moments.mean
         if one.scaling in ("standard", "minmax"):
@@ -36,16 +33,17 @@ def prepare_stage(
             low, high = _bounds(moments, float(one.clip), dtype)
             fill = np.clip(fill.astype(dtype), low, high)
     return Prepare(
-        columns=tuple(columns),
+        columns=reading.columns,
         fill=fill.astype(dtype),
         shift=shift.astype(dtype),
         scale=scale.astype(dtype),
         nulls=one.nulls,
         unit_length=one.scaling == "unit",
         dtype=dtype,
-        booleans=tuple(name for name in columns if kinds[name] == BOOLEAN),
+        booleans=tuple(name for name in reading.columns if kinds[name] == BOOLEAN),
         low=low,
         high=high,
+        categories=reading.made,
     )
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -12,14 +15,26 @@ from numpy.typing import NDArray
 
 from sqlkrp.errors import ColumnError, ParameterError
 from sqlkrp.memory import ENTRY_BYTES, require_memory
-from sqlkrp.stages import Prepare, Program, Stage, SumOfProducts, apply
+from sqlkrp.stages import (
+    Category,
+    Prepare,
+    Program,
+    Stage,
+    SumOfProducts,
+    apply,
+    days_of,
+    encoded,
+    is_missing,
+)
 from sqlkrp.stages.values import SLAB_VALUES
 
 __all__ = [
     "BOOLEAN",
+    "DATE",
     "FLOAT32",
     "NUMBER",
     "NUMERIC",
+    "TEXT",
     "ArraySource",
     "Inputs",
     "NamesSource",
@@ -37,6 +52,9 @@ FLOAT32 = "float32"
 NUMBER = "number"
 BOOLEAN = "boolean"
 NUMERIC = (FLOAT32, NUMBER, BOOLEAN)
+#: What else a column may be, of which inputs are made.
+TEXT = "text"
+DATE = "date"
 
 
 @dataclass(frozen=True)
@@ -127,6 +145,24 @@ class Source(Protocol):
     @property
     def no_rows(self) -> str:
         """Why it is no :class:`RowSource`, for a message; empty if it is one."""
+
+    # --- what is made of columns that are no numbers ---
+
+    @property
+    def texts_and_dates(self) -> Mapping[str, str]:
+        """The columns of texts (``TEXT``), and of dates and times (``DATE``)."""
+
+    def dates_in(self, columns: Sequence[str]) -> list[str]:
+        """Of columns of texts, those whose texts are all dates or times as ISO 8601 writes them."""
+
+    def values(self, columns: Sequence[str], at_most: int) -> dict[str, list[str | None] | None]:
+        """The texts that columns hold, in any order, with None if one is missing.
+
+        None in their place of a column that has more than so many.
+        """
+
+    def encoded(self, made: Sequence[Category]) -> Source:
+        """The source with what is made of its columns as columns of numbers beside them."""
 
 
 class RowSource(Source, Protocol):
@@ -231,6 +267,7 @@ class NamesSource:
     has_values = False
     is_sparse = False
     no_rows = _NEEDS_DATA
+    texts_and_dates: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, names: Sequence[str]) -> None:
         self.kinds = dict.fromkeys(names, NUMBER)
@@ -247,6 +284,15 @@ class NamesSource:
     def head(self, columns: Sequence[str], count: int) -> NDArray[np.float64]:
         raise ParameterError(_NEEDS_DATA)
 
+    def dates_in(self, columns: Sequence[str]) -> list[str]:
+        raise ParameterError(_NEEDS_DATA)
+
+    def values(self, columns: Sequence[str], at_most: int) -> dict[str, list[str | None] | None]:
+        raise ParameterError(_NEEDS_DATA)
+
+    def encoded(self, made: Sequence[Category]) -> Source:
+        raise ParameterError(_NEEDS_DATA)
+
 
 class ArraySource:
     """A two-dimensional array (columns x0, x1, ...) or a pandas DataFrame."""
@@ -257,7 +303,8 @@ class ArraySource:
     no_rows = ""
 
     def __init__(self, data: Any) -> None:
-        if is_table(data):
+        self._has_names = is_table(data)
+        if self._has_names:
             names = data.columns if hasattr(data, "columns") else data
             self._columns = {name: data[name] for name in _text_names(names)}
         else:
@@ -299,6 +346,37 @@ class ArraySource:
                 count += len(whole_rows)
             found: NDArray[np.float64] = total / count if count else np.full_like(total, np.nan)
         return found
+
+    @cached_property
+    def texts_and_dates(self) -> Mapping[str, str]:
+        """By what they hold, as columns of objects may be anything."""
+        if not self._has_names:
+            return {}
+        sorts = {name: _sort_of(column) for name, column in self._columns.items()}
+        return {name: sort for name, sort in sorts.items() if sort is not None}
+
+    def dates_in(self, columns: Sequence[str]) -> list[str]:
+        held = {name: self._held(name) - {None} for name in columns}
+        return [
+            name for name, texts in held.items() if texts and np.isfinite(days_of([*texts])).all()
+        ]
+
+    def values(self, columns: Sequence[str], at_most: int) -> dict[str, list[str | None] | None]:
+        held = {name: self._held(name) for name in columns}
+        return {
+            name: [*texts] if len(texts - {None}) <= at_most else None
+            for name, texts in held.items()
+        }
+
+    def _held(self, name: str) -> set[str | None]:
+        """The texts of a column, and None for what is missing."""
+        values = np.asarray(self._columns[name], dtype=object).tolist()
+        return {None if is_missing(value) else value for value in values}
+
+    def encoded(self, made: Sequence[Category]) -> Source:
+        return ArraySource(
+            self._columns | {one.name: encoded(one, self._columns[one.column]) for one in made}
+        )
 
     def _values(self, columns: Sequence[str]) -> NDArray[np.float64]:
         return np.column_stack([to_floats(name, self._columns[name]) for name in columns])
@@ -397,6 +475,20 @@ def _text_names(names: Any) -> list[str]:
         twice = sorted({name for name in texts if texts.count(name) > 1})
         raise ColumnError(f"column names stand twice in the DataFrame: {twice!r}; rename them")
     return texts
+
+
+def _sort_of(column: Any) -> str | None:
+    """Whether a column holds texts, or dates and times; None: neither, or nothing."""
+    values = np.asarray(column)
+    if values.dtype.kind == "M":
+        return DATE
+    if values.dtype.kind not in "OU":
+        return None
+    kinds = {type(value) for value in values.tolist() if not is_missing(value)}
+    for kind, sort in ((str, TEXT), (date, DATE)):
+        if kinds and all(issubclass(one, kind) for one in kinds):
+            return sort
+    return None
 
 
 def _kind(dtype: Any) -> str:

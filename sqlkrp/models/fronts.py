@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from sqlkrp.errors import ColumnError, ParameterError
+from sqlkrp.maps.columns import match_columns
 from sqlkrp.maps.feature_map import FeatureMap
 from sqlkrp.models.transformers import AFFINE, name_of, not_understood
 from sqlkrp.models.values import Feature, Front, Item, Reader, Value
@@ -75,8 +76,31 @@ def _mapped(front: Items, one: FeatureMap) -> Items:
     values = tuple(one for one in front if isinstance(one, Value))
     if len(values) < len(front):
         raise ParameterError("a pipeline of several maps is not read: chain them (sqlkrp.chain)")
-    reader = Reader(one, tuple(values[place] for place in _read_by(one.program.prepare, values)))
+    prepare = one.program.prepare
+    if any(made.column in {value.told for value in values} for made in prepare.categories):
+        read = _made_by(prepare, values)
+    else:
+        read = tuple(values[place] for place in _read_by(prepare, values))
+    reader = Reader(one, read)
     return tuple(Feature(reader, place) for place in range(len(one.program.names)))
+
+
+def _made_by(prepare: Prepare, front: Front) -> tuple[Value, ...]:
+    """The values of a map that makes inputs of columns by itself."""
+    names = [one.name or one.told for one in front]
+    match_columns(prepare.reads, names, where="what the steps before the map give")
+    made = {one.name: one for one in prepare.categories}
+    for one in made.values():
+        value = front[names.index(one.column)]
+        if value.unmoved != Value(one.column) or (value.scale, value.offset) != (1.0, 0.0):
+            raise ParameterError(
+                f"the map makes inputs of column {one.column!r} by itself, and a step before it "
+                "changes that: leave the step out, or draw the map without categories and dates"
+            )
+    return tuple(
+        Value(made[name].column, category=made[name]) if name in made else front[names.index(name)]
+        for name in prepare.columns
+    )
 
 
 def _read_by(prepare: Prepare, front: Front) -> list[int]:

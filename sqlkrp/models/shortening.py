@@ -175,7 +175,7 @@ def _ranges(prepare: Prepare) -> tuple[Array, Array]:
     count = len(prepare.columns)
     if prepare.unit_length:
         return np.full(count, -1.0), np.ones(count)
-    made = {one.name for one in prepare.categories if not one.is_column}
+    made = {one.name for one in prepare.categories if one.is_indicator}
     is_made = np.array([name in made for name in prepare.columns])  # 0 or 1
     ends = np.array([np.where(is_made, 0, -np.inf), np.where(is_made, 1, np.inf)])
     if prepare.bounds:

@@ -203,8 +203,10 @@ def _entry(whole: Prepare, first: Prepare, places: Array) -> Linear:
 
 
 def _policy(firsts: Sequence[Prepare]) -> str:
-    """What all parts do with missing values; what reads categories alone meets none."""
-    reading = [one for one in firsts if len(one.categories) < one.n_inputs]
+    """What all parts do with missing values; what reads indicators alone meets none."""
+    reading = [
+        one for one in firsts if sum(made.is_indicator for made in one.categories) < one.n_inputs
+    ]
     policies = {"mean" if one.fills else one.nulls for one in reading or firsts}
     if len(policies) > 1:
         told = " and ".join(repr(one) for one in sorted(policies))

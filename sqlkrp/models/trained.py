@@ -45,6 +45,7 @@ class Trained(Fitted):
         after: int = 1,
         says: Iterable[str] = (),
         shortening: Any = None,
+        training: Any = None,
     ) -> None:
         self.estimator = estimator
         """What was trained, in one line."""
@@ -58,6 +59,8 @@ class Trained(Fitted):
         """What its SQL says if nothing else is asked for."""
         self.shortening = Shortening.from_file(shortening)
         """Of a short model, which weighs products of columns: of how many terms, and its error."""
+        self.training = training
+        """What :func:`sqlkrp.train` kept of how it was found, by name; None of another's."""
         self.as_ = "auto"
         """How it is computed."""
         self.before_names = ""
@@ -112,6 +115,7 @@ class Trained(Fitted):
                 "after": self.after,
                 "says": list(self.says),
                 **({} if self.shortening is None else {"shortening": self.shortening}),
+                **({} if self.training is None else {"training": self.training}),
             },
             seed=self.seed_,
             left_out=self.left_out_,
@@ -150,6 +154,8 @@ class Trained(Fitted):
         assert isinstance(weights, Linear)
         require(weights.constant is not None, "its decisions have no intercept")
         require(len(self.names) == weights.n_inputs, "its features and weights differ in number")
+        told = self.training
+        require(told is None or isinstance(told, dict), "what is told of its training is no record")
         short = self.shortening
         require(short is None or short.is_of(len(self.names)), "what was dropped is told wrongly")
         last = stages[-1]

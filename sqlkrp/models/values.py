@@ -139,7 +139,7 @@ def _fill(
     prepare: Prepare, values: Sequence[Value], scale: Array, offset: Array
 ) -> tuple[Array, bool]:
     """What is read for missing values of each column, and whether steps before the map say so."""
-    numbers = [one for one in values if one.category is None]
+    numbers = [one for one in values if one.category is None or one.category.days]
     filled = [one for one in numbers if one.fill is not None]
     if not filled:
         return (prepare.fill - offset) / scale, False

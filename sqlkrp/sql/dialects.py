@@ -39,8 +39,18 @@ _LATERAL_VALUES = Unpivot(
     entry="({place}, {value})",
 )
 
+_ISO_DATE = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*"
+
 _DUCKDB = Dialect(
     name="duckdb",
+    microseconds="EPOCH_US({value})",
+    # Of a time without a zone, of a date, and of what has a zone; the session's own counts nowhere.
+    text_microseconds=(
+        f"CASE WHEN {{value}} GLOB '{_ISO_DATE}' THEN EPOCH_US(COALESCE("
+        "TRY_CAST({value} || '+00' AS TIMESTAMPTZ), "
+        "TRY_CAST({value} || ' 00:00:00+00' AS TIMESTAMPTZ), "
+        "TRY_CAST({value} AS TIMESTAMPTZ))) END"
+    ),
     sqlglot="duckdb",
     executed=ITSELF,
     ignores_case=True,
@@ -105,6 +115,11 @@ _DUCKDB = Dialect(
 
 _POSTGRES = Dialect(
     name="postgres",
+    # An enum is compared with none but its own values, and a collation may ignore case.
+    same_text='CAST({value} AS TEXT) COLLATE "C" = {text}',
+    exact_text='CAST({value} AS TEXT) COLLATE "C"',
+    # A NUMERIC before it is a double, so that no part of a second is rounded.
+    microseconds="EXTRACT(EPOCH FROM {value}) * 1000000",
     sqlglot="postgres",
     executed=ITSELF,
     max_identifier_bytes=63,
@@ -149,8 +164,18 @@ _POSTGRES = Dialect(
 # A column may hold anything in SQLite, and a text would be cast to 0.
 _IF_NUMBER = "CASE WHEN TYPEOF({value}) IN ('integer', 'real') THEN CAST({value} AS {type}) END"
 
+# It counts milliseconds. What is no text as it writes dates, may be taken for a day or for a time.
+_OF_SQLITE = (
+    f"CASE WHEN {{value}} GLOB '{_ISO_DATE}' "
+    "THEN ROUND((JULIANDAY({value}) - 2440587.5) * 86400000.0) * 1000.0 END"
+)
+
 _SQLITE = Dialect(
     name="sqlite",
+    same_text="{value} = {text} COLLATE BINARY",
+    exact_text="CAST({value} AS TEXT) COLLATE BINARY",
+    microseconds=_OF_SQLITE,
+    text_microseconds=_OF_SQLITE,
     greatest="MAX({values})",
     whole_type="INTEGER",
     sqlglot="sqlite",
@@ -202,6 +227,9 @@ _SQLITE = Dialect(
 
 _DATAFUSION = Dialect(
     name="datafusion",
+    microseconds=(
+        "CAST(ARROW_CAST({value}, 'Timestamp(Microsecond, Some(\"+00:00\"))') AS BIGINT)"
+    ),
     sqlglot="postgres",
     executed=ITSELF,
     float_types=frozen(float32="REAL", float64="DOUBLE"),
@@ -241,6 +269,7 @@ _DATAFUSION = Dialect(
 
 _CLICKHOUSE = Dialect(
     name="clickhouse",
+    microseconds="toUnixTimestamp64Micro(toDateTime64({value}, 6, 'UTC'))",
     whole_type="Int64",
     bit="bitTest({value}, {place})",
     sqlglot="clickhouse",
@@ -306,6 +335,11 @@ _CLICKHOUSE = Dialect(
 
 _SPARK = Dialect(
     name="spark",
+    # A TIMESTAMP is a point in time; what is none has the same text in UTC.
+    microseconds=(
+        "UNIX_MICROS(CASE WHEN TYPEOF({value}) = 'timestamp' THEN CAST({value} AS TIMESTAMP) ELSE "
+        "CAST(CONCAT(CAST(CAST({value} AS TIMESTAMP_NTZ) AS STRING), 'Z') AS TIMESTAMP) END)"
+    ),
     bit="GETBIT({value}, {place})",
     sqlglot="spark",
     executed=ITSELF,
@@ -381,6 +415,7 @@ _SPARK = Dialect(
 
 _SNOWFLAKE = Dialect(
     name="snowflake",
+    microseconds="DATEDIFF(MICROSECOND, DATE '1970-01-01', {value})",
     bit="BITAND(BITSHIFTRIGHT({value}, {place}), 1)",
     sqlglot="snowflake",
     text_escapes=_BACKSLASH_DOUBLED,
@@ -412,6 +447,7 @@ _SNOWFLAKE = Dialect(
 
 _BIGQUERY = Dialect(
     name="bigquery",
+    microseconds="UNIX_MICROS(CAST({value} AS TIMESTAMP))",
     whole_type="INT64",
     sqlglot="bigquery",
     executed="Google's reference implementation of GoogleSQL",
@@ -469,6 +505,7 @@ _BIGQUERY = Dialect(
 
 _REDSHIFT = Dialect(
     name="redshift",
+    microseconds="DATEDIFF(MICROSECOND, DATE '1970-01-01', {value})",
     sqlglot="redshift",
     text_escapes=_BACKSLASH_DOUBLED,
     ignores_case=True,
@@ -501,6 +538,7 @@ _REDSHIFT = Dialect(
 
 _TRINO = Dialect(
     name="trino",
+    microseconds="ROUND(TO_UNIXTIME({value}) * 1e6)",
     bit="BITWISE_AND(BITWISE_RIGHT_SHIFT_ARITHMETIC({value}, {place}), 1)",
     sqlglot="trino",
     ignores_case=True,
@@ -534,6 +572,7 @@ _TRINO = Dialect(
 
 _TSQL = Dialect(
     name="tsql",
+    microseconds="DATEDIFF_BIG(MICROSECOND, '1970-01-01', {value})",
     bit="GET_BIT({value}, {place})",
     sqlglot="tsql",
     truths=("CAST(0 AS BIT)", "CAST(1 AS BIT)"),
@@ -588,6 +627,7 @@ _TSQL = Dialect(
 
 _MYSQL = Dialect(
     name="mysql",
+    microseconds="TIMESTAMPDIFF(MICROSECOND, '1970-01-01', {value})",
     # Its default collations take letters of both cases for one.
     same_text="CAST(CONVERT({value} USING utf8mb4) AS BINARY) = CAST({text} AS BINARY)",
     whole_type="SIGNED",
@@ -638,6 +678,7 @@ _MYSQL = Dialect(
 
 _ORACLE = Dialect(
     name="oracle",
+    microseconds="(CAST({value} AS DATE) - DATE '1970-01-01') * 86400000000",  # whole seconds
     truths=("0", "1"),
     whole_type="NUMBER(19)",
     bit="BITAND(FLOOR({value} / POWER(2, {place})), 1)",

@@ -217,6 +217,13 @@ class Dialect:
     """The largest of two and more numbers, none of which is NULL."""
     same_text: str = "{value} = {text}"
     """The test that a text is another one, to the letter."""
+    exact_text: str = "{value}"
+    """A text whose letters of both cases, and whose spaces, an engine tells apart in DISTINCT."""
+    microseconds: str = ""
+    """Microseconds from 1970-01-01 to a date or a time, which is in UTC or in no time zone."""
+    text_microseconds: str | None = None
+    """The same of a text as ISO 8601 writes dates and times, NULL for others; None where texts are
+    not read as dates."""
     truths: tuple[str, str] = ("FALSE", "TRUE")
     """The truth values."""
     whole_type: str = "BIGINT"

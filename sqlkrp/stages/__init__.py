@@ -6,7 +6,7 @@ its own: ``meaning`` for NumPy, and in ``sqlkrp.sql`` one room a form of SQL; ea
 record to functions.
 """
 
-from sqlkrp.stages.categories import Category, encoded
+from sqlkrp.stages.categories import DAY, Category, days_of, encoded, is_missing
 from sqlkrp.stages.closing import Answers, Bounds, Shares, Votes
 from sqlkrp.stages.meaning import apply, cost
 from sqlkrp.stages.parts import beside, path_from
@@ -24,6 +24,7 @@ from sqlkrp.stages.records import (
 from sqlkrp.stages.stage import Array, Cost, Stage, is_unicode, require
 
 __all__ = [
+    "DAY",
     "RECORDS",
     "Answers",
     "Array",
@@ -44,8 +45,10 @@ __all__ = [
     "apply",
     "beside",
     "cost",
+    "days_of",
     "encoded",
     "hyperplane_names",
+    "is_missing",
     "is_projection",
     "is_unicode",
     "missing_message",

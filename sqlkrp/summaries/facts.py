@@ -35,6 +35,7 @@ def facts(fitted: Fitted, found: Preflight | str | None = None) -> dict[str, Any
         "parameters": fitted.parameters_,
         "seed": fitted.seed_,
         "columns": list(program.prepare.reads),
+        "became": fitted.columns_,
         "left_out": fitted.left_out_,
         "label": fitted.label_,
         "taken": {name: asdict(taken) for name, taken in fitted.taken_.items()},
@@ -44,6 +45,7 @@ def facts(fitted: Fitted, found: Preflight | str | None = None) -> dict[str, Any
         **_projection_facts(program),
         "additions_a_row": program.cost.additions,
         "products_a_row": program.cost.products,
+        **({} if fitted.training is None else {"training": fitted.training}),
         **_preflight_facts(found),
     }
 

@@ -15,6 +15,7 @@ __all__ = [
     "aligned",
     "columns_text",
     "left_out_text",
+    "made_pairs",
     "pool_text",
     "taken_pairs",
     "work_text",
@@ -36,6 +37,19 @@ def columns_text(columns: Sequence[str]) -> str:
     few = len(columns) <= _NAMED_COLUMNS
     shown = ", ".join(columns if few else columns[:10]) + ("" if few else ", ...")
     return f"{len(columns):,}: {shown}"
+
+
+def made_pairs(known: dict[str, Any]) -> list[tuple[str, str]]:
+    """What inputs are made of columns that are no numbers: of few columns, or of the first."""
+    made = [
+        f"{name}: {known['became'][name]}"
+        for name in known["columns"]
+        if known["became"][name] not in ("number", "boolean")
+    ]
+    if not made:
+        return []
+    few = len(made) <= _NAMED_COLUMNS
+    return [("made", ", ".join(made) if few else f"{', '.join(made[:10])}, ... ({len(made):,})")]
 
 
 def left_out_text(left_out: dict[str, str]) -> str:

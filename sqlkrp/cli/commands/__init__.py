@@ -13,6 +13,7 @@ from sqlkrp.cli.commands import (
     shorten,
     sql,
     tables,
+    train,
     verify,
 )
 
@@ -27,6 +28,7 @@ COMMANDS: dict[str, Command] = {
     "tables": tables.COMMAND,
     "run": run.COMMAND,
     "export": export.COMMAND,
+    "train": train.COMMAND,
     "score": score.COMMAND,
     "explain": explain.COMMAND,
     "shorten": shorten.COMMAND,

@@ -18,6 +18,7 @@ from sqlkrp.cli.statements import (
 from sqlkrp.spelling import as_options
 from sqlkrp.summaries.facts import facts, preflight_of
 from sqlkrp.summaries.maps import map_lines
+from sqlkrp.summaries.training import training_lines
 
 __all__ = ["COMMAND"]
 
@@ -38,7 +39,10 @@ def _run(given: argparse.Namespace) -> int:
         print(json.dumps(facts(fitted, found), indent=1, ensure_ascii=False))
     else:
         spoken = options_of(given.parsed_by)
-        print("\n".join(map_lines(fitted, found, lambda text: as_options(text, spoken))))
+        lines = map_lines(fitted, found, lambda text: as_options(text, spoken))
+        if fitted.training is not None:
+            lines += ["", *training_lines(fitted.training)]
+        print("\n".join(lines))
     # A map for sparse input has no statement to measure, and that is no fault.
     return 0 if isinstance(found, str) or not found.problems else 1
 

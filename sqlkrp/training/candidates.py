@@ -1,0 +1,169 @@
+"""What is tried: maps beside the columns themselves, and the losses that weigh their features."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from sqlkrp.errors import ParameterError
+from sqlkrp.maps.automatic import SeenColumns, gamma_of
+from sqlkrp.maps.combined import chain
+from sqlkrp.maps.feature_map import FeatureMap, require_map
+from sqlkrp.maps.fourier import RandomFourier
+from sqlkrp.maps.krp import KRP
+from sqlkrp.maps.landmarks import Nystroem
+from sqlkrp.maps.linear import PCA
+from sqlkrp.maps.monomials import Monomials
+from sqlkrp.maps.parameters import copied
+from sqlkrp.stages import Array
+from sqlkrp.training.asked import SQUARES
+from sqlkrp.training.seen import Seen
+
+__all__ = ["Candidate", "Drawn", "asked_for", "by_default", "raw"]
+
+# What the default search was tuned with; see docs/training.md.
+_FEATURES, _LANDMARKS, _MANY_COLUMNS, _SHORTENED = 1_000, 300, 100, 50
+_NARROW = 0.3
+_CLIP = 3.0
+_PREPARED: dict[str, Any] = {"scaling": "standard", "nulls": "mean"}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Maps side by side, as they are before they are drawn."""
+
+    name: str
+    maps: tuple[FeatureMap, ...]
+    numbers_only: frozenset[int] = frozenset()
+    """The places of the maps that read no indicators."""
+    loss: str = SQUARES
+    is_raw: bool = False
+    """Whether it weighs nothing but the columns themselves."""
+
+    def by(self, loss: str) -> Candidate:
+        """The same, learned by another loss."""
+        return replace(self, name=f"{self.name}, {loss}", loss=loss)
+
+    def drawn(self, seen: Seen) -> Drawn:
+        """The same for the columns that were seen."""
+        found = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # more features than monomials: penalties see to it
+            for place, one in enumerate(self.maps):
+                names = seen.numbers if place in self.numbers_only else list(seen.usable)
+                found.append(copied(one).fit(seen, include=names))
+        return Drawn(self, tuple(found), seen)
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A candidate that was drawn: from rows of inputs to features."""
+
+    candidate: Candidate
+    maps: tuple[FeatureMap, ...]
+    seen: Seen
+    _writers: list[tuple[Callable[[Array, Array], None], list[int]]] = field(default_factory=list)
+
+    @property
+    def n_features(self) -> int:
+        """How many features there are."""
+        return sum(len(one.program.names) for one in self.maps)
+
+    def features(self, inputs: Array) -> Array:
+        """Features (row, feature) of inputs (row, input)."""
+        if not self._writers:
+            for one in self.maps:
+                places = self.seen.places(one.program.prepare.columns)
+                self._writers.append((one.program.writer(), places))
+        out = np.empty((self.n_features, len(inputs)), dtype=self.maps[0].program.prepare.dtype)
+        first = 0
+        for (write, places), one in zip(self._writers, self.maps, strict=True):
+            end = first + len(one.program.names)
+            write(inputs[:, places].T, out[first:end])
+            first = end
+        return out.T
+
+
+def _columns(clip: float | None) -> Monomials:
+    """The columns themselves."""
+    return Monomials(1, coef0=0.0, gamma=1.0, clip=clip, **_PREPARED)
+
+
+def _beside(name: str, one: FeatureMap, *, numbers_only: bool = False) -> Candidate:
+    """A map beside the columns."""
+    return Candidate(
+        f"columns + {name}",
+        (_columns(_CLIP), one),
+        frozenset({1}) if numbers_only else frozenset(),
+    )
+
+
+def by_default(seen: Seen, seed: int) -> list[Candidate]:
+    """The maps beside the columns that are tried where nobody asks for others."""
+    found = []
+    count, numbers = len(seen.usable), seen.numbers
+    own: dict[str, Any] = {"random_state": seed, "clip": _CLIP, **_PREPARED}
+    for degree in (2, 3):
+        # As many products as there are columns to choose from, with the constant.
+        if math.comb(count + degree, degree) <= _FEATURES:
+            found.append(_beside(f"monomials of degree {degree}", Monomials(degree, **own)))
+    if math.comb(count + 3, 3) > _FEATURES:
+        found.append(_beside("KRP of degree 3", KRP(3, _FEATURES, n_terms=1, **own)))
+    wide = total_variance(seen, list(seen.usable))
+    if numbers:
+        narrow = _NARROW / total_variance(seen, numbers)
+        found.append(_beside(
+            "Fourier, numbers", RandomFourier(_FEATURES, gamma=narrow, **own), numbers_only=True
+        ))  # fmt: skip
+        found.append(_beside(
+            "landmarks, numbers", _landmarks(seen, narrow, own), numbers_only=True
+        ))  # fmt: skip
+    found.append(_beside("Fourier", RandomFourier(_FEATURES, gamma=1 / wide, **own)))
+    found.append(_beside("landmarks", _landmarks(seen, 1 / wide, own)))
+    if len(numbers) > _MANY_COLUMNS:
+        shorter = PCA(_SHORTENED, clip=_CLIP, **_PREPARED)
+        longer = KRP(2, _FEATURES, scaling=None, clip=None, nulls="mean")
+        both = chain(shorter, longer, random_state=seed)
+        found.append(_beside(f"PCA({_SHORTENED}) and KRP of degree 2", both))
+    return found
+
+
+def raw() -> list[Candidate]:
+    """The columns alone, as they are and held."""
+    return [
+        Candidate(name, (_columns(clip),), is_raw=True)
+        for name, clip in (("columns", None), ("columns, held within 3 sd", _CLIP))
+    ]
+
+
+def _landmarks(seen: Seen, gamma: float, own: dict[str, Any]) -> Nystroem:
+    return Nystroem(min(_LANDMARKS, max(2, len(seen.drawn.inputs) // 4)), gamma=gamma, **own)
+
+
+def total_variance(seen: Seen, columns: Sequence[str]) -> float:
+    """That of these columns, as they are prepared."""
+    moments = seen.statistics(columns).rounded().without_gaps()
+    return 1 / float(gamma_of(SeenColumns(columns, moments, False), "standard", 2).value)
+
+
+def asked_for(maps: Iterable[FeatureMap], seed: int, loss: str) -> list[Candidate]:
+    """The maps that were named, each beside the columns."""
+    found = []
+    for one in maps:
+        require_map("maps", one)
+        if getattr(one, "nulls", None) not in ("mean", "error", None):
+            raise ParameterError(
+                f"maps are trained with nulls='mean', and {one!r} has another: leave nulls out"
+            )
+        mine = copied(one)
+        changes: dict[str, Any] = {"nulls": "mean"}
+        if mine.get_params(deep=False).get("random_state", 0) is None:
+            changes["random_state"] = seed
+        mine.set_params(**changes)
+        found.append(Candidate(f"columns + {mine!r}", (_columns(_CLIP), mine), loss=loss))
+    return found

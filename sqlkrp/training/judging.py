@@ -1,0 +1,153 @@
+"""How good decisions are, in the measure that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sqlkrp.errors import ParameterError
+from sqlkrp.stages import Array
+from sqlkrp.stages.closing import sigmoid
+from sqlkrp.training.calibration import multinomial_of, sigmoid_of
+from sqlkrp.training.labels import CLASSIFICATION, Label
+from sqlkrp.training.metrics import DEFAULTS, METRICS, Metric, confusion
+
+__all__ = ["Calibration", "Judge"]
+
+Codes = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What makes probabilities of decisions: of two classes a sigmoid, else shares."""
+
+    matrix: Array
+    """A row for each decision that has a probability."""
+    shift: Array
+
+    @classmethod
+    def of(cls, decisions: Array, codes: Codes, weights: Array | None) -> Calibration:
+        """That of rows which the model did not see."""
+        if decisions.shape[1] == 1:
+            slope, shift = sigmoid_of(decisions[:, 0], codes == 1, weights)
+            return cls(np.array([[slope]]), np.array([shift]))
+        return cls(*multinomial_of(decisions, codes, weights))
+
+    def decisions(self, decisions: Array) -> Array:
+        """The decisions that have probabilities."""
+        found: Array = decisions @ self.matrix.T + self.shift
+        return found
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A task, its targets in numbers, and the measure that models of it are compared by."""
+
+    task: str
+    classes: tuple[Label, ...]
+    metric: str
+    """Its name."""
+    range: tuple[float, float] = (-np.inf, np.inf)
+    """What predictions of a regression are held within."""
+
+    @classmethod
+    def of(
+        cls,
+        task: str,
+        classes: tuple[Label, ...],
+        metric: str | None,
+        range: tuple[float, float],
+    ) -> Judge:
+        """The judge of a task, by the measure of this name."""
+        allowed = _measures(task, len(classes))
+        if metric is not None and metric not in allowed:
+            raise ParameterError(
+                f"metric={metric!r} is not allowed for a {task} of this label: use one of "
+                f"{', '.join(allowed)}"
+            )
+        return cls(task, classes, DEFAULTS[task] if metric is None else metric, range)
+
+    @property
+    def larger_is_better(self) -> bool:
+        """Whether more of the measure is better."""
+        return METRICS[self.metric].larger_is_better
+
+    @property
+    def is_classification(self) -> bool:
+        """Whether labels are classes."""
+        return self.task == CLASSIFICATION
+
+    @property
+    def n_targets(self) -> int:
+        """How many numbers are learned of a row."""
+        return 1 if len(self.classes) < 3 else len(self.classes)
+
+    def targets(self, labels: Array, codes: Codes) -> Array:
+        """What least squares learn (row, target): of classes 1 for its own and -1 for others."""
+        if not self.is_classification:
+            return labels.astype("f8")[:, None]
+        if self.n_targets == 1:
+            return np.where(codes == 1, 1.0, -1.0)[:, None]
+        return np.where(codes[:, None] == np.arange(len(self.classes)), 1.0, -1.0)
+
+    def said(self, decisions: Array) -> Array:
+        """What a model says of decisions: its predictions, or the probabilities of classes."""
+        if not self.is_classification:
+            return np.clip(decisions, *self.range)
+        if self.n_targets == 1:
+            second = sigmoid(decisions)
+            return np.hstack([1 - second, second])
+        shares = np.exp(decisions - decisions.max(axis=1, keepdims=True))
+        found: Array = shares / shares.sum(axis=1, keepdims=True)
+        return found
+
+    def score(self, decisions: Array, labels: Array, codes: Codes, weights: Array | None) -> float:
+        """By the measure; more is better."""
+        value = self._value(METRICS[self.metric], self.said(decisions), labels, codes, weights)
+        return value if self.larger_is_better else -value
+
+    def values(
+        self, decisions: Array, labels: Array, codes: Codes, weights: Array | None
+    ) -> dict[str, float]:
+        """By all measures of the task."""
+        said = self.said(decisions)
+        return {
+            name: self._value(one, said, labels, codes, weights)
+            for name, one in _measures(self.task, len(self.classes)).items()
+        }
+
+    def confusion(
+        self, decisions: Array, labels: Array, codes: Codes, weights: Array | None
+    ) -> list[list[float]]:
+        """How many rows of each class (row) are said to be of each (column)."""
+        del labels
+        said = self.said(decisions).argmax(axis=1)
+        counts = confusion(codes, said, len(self.classes), weights)
+        found: list[list[float]] = counts.tolist()
+        return found
+
+    def _value(
+        self, metric: Metric, said: Array, labels: Array, codes: Codes, weights: Array | None
+    ) -> float:
+        read = _READ[metric.reads](said)
+        return metric.value(codes if self.is_classification else labels.astype("f8"), read, weights)
+
+
+# What is read of what a model says, by what a measure calls it.
+_READ: dict[str, Callable[[Array], Array]] = {
+    "predictions": lambda said: said[:, 0],
+    "labels": lambda said: said.argmax(axis=1),
+    "probabilities": lambda said: said,
+    "decision": lambda said: said[:, 1],
+}
+
+
+def _measures(task: str, n_classes: int) -> dict[str, Metric]:
+    return {
+        name: one
+        for name, one in METRICS.items()
+        if one.task == task and (n_classes == 2 or one.reads != "decision")
+    }

@@ -1,0 +1,76 @@
+"""Columns that alone say nearly all: what is known only once the label is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sqlkrp.stages import Array
+from sqlkrp.training.folds import Split
+from sqlkrp.training.judging import Judge
+from sqlkrp.training.moments import Moments, solve, sum_of
+from sqlkrp.training.seen import Sample, Seen
+
+__all__ = ["Leak", "leaks"]
+
+# The share of what all columns gain on guessing that one alone is suspected for.
+_SUSPICIOUS = 0.9
+_PENALTIES = (1e-6, 1e-3)
+
+
+@dataclass(frozen=True)
+class Leak:
+    """A column that is suspected, and what it scores alone."""
+
+    column: str
+    score: float
+
+
+def leaks(
+    columns: Mapping[str, Sequence[int]], seen: Seen, split: Split, judge: Judge, best: float
+) -> list[Leak]:
+    """The columns, as the places of their inputs, that get nearly as far as all of them."""
+    sample = seen.drawn
+    guessed = _score(np.zeros((len(sample.inputs), 0)), sample, split, judge)
+    if len(columns) < 2 or not best > guessed:
+        return []
+    found = []
+    for column, places in columns.items():
+        alone = _score(_alone(sample.inputs[:, places]), sample, split, judge)
+        if alone - guessed >= _SUSPICIOUS * (best - guessed):
+            found.append(Leak(column, alone))
+    return sorted(found, key=lambda one: -one.score)
+
+
+def _alone(inputs: Array) -> Array:
+    """What one column's inputs say: their numbers and squares, and whether they are missing."""
+    missing = np.isnan(inputs)
+    with np.errstate(all="ignore"):
+        middle = np.nan_to_num(np.nanmean(np.where(missing.all(axis=0), 0.0, inputs), axis=0))
+        spread = np.nan_to_num(np.nanstd(np.where(missing.all(axis=0), 0.0, inputs), axis=0))
+    values = np.where(missing, 0.0, (inputs - middle) / np.where(spread > 0, spread, 1.0))
+    return np.hstack([values, values**2, missing.astype("f8")])
+
+
+def _score(features: Array, sample: Sample, split: Split, judge: Judge) -> float:
+    """The mean over folds, with the better of the penalties."""
+    targets = judge.targets(sample.labels, sample.codes)
+    parts = []
+    for fold in range(split.n_folds):
+        here = sample.folds == fold
+        parts.append(Moments.empty(np.zeros(features.shape[1]), judge.n_targets))
+        weights = None if sample.learning_weights is None else sample.learning_weights[here]
+        parts[-1].add(features[here], targets[here], weights)
+    scores = []
+    for fold in split.predicted:
+        here = sample.folds == fold
+        weights = None if sample.weights is None else sample.weights[here]
+        truths = sample.labels[here], sample.codes[here], weights
+        before = sum_of([parts[one] for one in split.before(fold)])
+        if not (here.any() and before.rows):
+            continue
+        fits = solve(before, _PENALTIES)
+        scores.append([judge.score(one.decisions(features[here]), *truths) for one in fits])
+    return float(np.max(np.mean(scores, axis=0)))

@@ -1,0 +1,166 @@
+"""What candidates are worth on a sample in memory, by folds; and which of them is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sqlkrp.display import Shown
+from sqlkrp.stages import Array
+from sqlkrp.training.asked import SQUARES
+from sqlkrp.training.candidates import Candidate, Drawn
+from sqlkrp.training.folds import Split
+from sqlkrp.training.judging import Judge
+from sqlkrp.training.losses import Batch, fit_loss, logistic, squared_hinge
+from sqlkrp.training.moments import Fit, Moments, solve, sum_of
+from sqlkrp.training.seen import Sample, Seen
+
+__all__ = ["BY_PASSES", "PENALTIES", "Tried", "chosen", "try_all"]
+
+#: The losses that take passes over the rows, by their names.
+BY_PASSES = {one.name: one for one in (logistic, squared_hinge)}
+#: Of least squares, a row; features have deviation 1.
+PENALTIES = tuple(10.0**power for power in range(-8, 2))
+# Of other losses, which take a fit each.
+_FEWER_PENALTIES = (1e-4, 1e-3, 1e-2)
+# As near as tells penalties apart.
+_TOLERANCE, _PASSES = 1e-3, 25
+
+
+@dataclass(frozen=True, repr=False)
+class Tried(Shown):
+    """A candidate and what it is worth."""
+
+    drawn: Drawn
+    penalty: float
+    scores: tuple[float, ...]
+    """Of each fold, with this penalty; more is better."""
+
+    def _facts(self) -> dict[str, object]:
+        return {"name": self.name, "mean": self.mean, "spread": self.spread}
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.drawn.candidate.name
+
+    @property
+    def mean(self) -> float:
+        """Over the folds."""
+        return float(np.mean(self.scores))
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation over the folds."""
+        return float(np.std(self.scores, ddof=1)) if len(self.scores) > 1 else 0.0
+
+    def error_against(self, other: Tried) -> float:
+        """The standard error of the difference to another, fold by fold."""
+        apart = np.subtract(self.scores, other.scores)
+        return float(np.std(apart, ddof=1) / np.sqrt(len(apart))) if len(apart) > 1 else 0.0
+
+
+def try_all(
+    candidates: Sequence[Candidate],
+    seen: Seen,
+    split: Split,
+    judge: Judge,
+    on_tried: Callable[[Tried], bool],
+) -> list[Tried]:
+    """What each is worth; ``on_tried`` says whether there is time for more."""
+    found = []
+    for one in candidates:
+        found.append(_tried(one, seen, split, judge))
+        if not on_tried(found[-1]):
+            break
+    return found
+
+
+def _tried(candidate: Candidate, seen: Seen, split: Split, judge: Judge) -> Tried:
+    drawn, sample = candidate.drawn(seen), seen.drawn
+    features = drawn.features(sample.inputs).astype("f8")
+    fits = _fits(candidate.loss, features, sample, split, judge)
+    penalties, scores = [], []
+    for of_fold in fits:
+        penalties = [one.penalty for _, one in of_fold]
+        scores.append([_score(features, sample, judge, fold, one) for fold, one in of_fold])
+    table = np.array(scores)
+    best = int(np.argmax(table.mean(axis=0)))
+    return Tried(drawn, penalties[best], tuple(table[:, best].tolist()))
+
+
+def _score(features: Array, sample: Sample, judge: Judge, fold: int, fit: Fit) -> float:
+    held_out = sample.folds == fold
+    weights = None if sample.weights is None else sample.weights[held_out]
+    decisions = fit.decisions(features[held_out])
+    return judge.score(decisions, sample.labels[held_out], sample.codes[held_out], weights)
+
+
+def _fits(
+    loss: str, features: Array, sample: Sample, split: Split, judge: Judge
+) -> Iterator[Sequence[tuple[int, Fit]]]:
+    """For each fold its number and the models of the others, one for each penalty."""
+    targets = judge.targets(sample.labels, sample.codes)
+    pivot, middle = features.mean(axis=0), targets.mean(axis=0)
+    parts = []
+    for fold in range(split.n_folds):
+        here = sample.folds == fold
+        weights = None if sample.learning_weights is None else sample.learning_weights[here]
+        moments = Moments.empty(pivot, judge.n_targets, middle)
+        moments.add(features[here], targets[here], weights)
+        parts.append(moments)
+    for fold in split.predicted:
+        before = sum_of([parts[one] for one in split.before(fold)])
+        if not (parts[fold].rows and before.rows):  # of few rows, or few times
+            continue
+        if loss == SQUARES:
+            yield [(fold, one) for one in solve(before, PENALTIES)]
+            continue
+        inside = np.isin(sample.folds, list(split.before(fold)))
+        weights = None if sample.learning_weights is None else sample.learning_weights[inside]
+        rows: list[Batch] = [(features[inside], sample.codes[inside], weights)]
+        (start,) = solve(before, [_FEWER_PENALTIES[-1]])
+        found = []
+        for penalty in reversed(_FEWER_PENALTIES):
+            start = fit_loss(
+                BY_PASSES[loss], _same(rows), features.shape[1], len(judge.classes),
+                penalty, (before.means, before.deviations), start, _TOLERANCE, _PASSES,
+            )  # fmt: skip
+            found.append((fold, start))
+        yield found
+
+
+def _same(rows: list[Batch]) -> Callable[[], list[Batch]]:
+    """Passes over rows that stay where they are."""
+    return lambda: rows
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The candidate that is taken, and why."""
+
+    taken: Tried
+    raw: Tried
+    """The best of the columns alone."""
+    why: str
+
+
+def chosen(tried: Sequence[Tried], *, simplest: bool) -> Choice:
+    """The best, but the columns alone unless it beats them by more than a standard error."""
+    raw = max((one for one in tried if one.drawn.candidate.is_raw), key=lambda one: one.mean)
+    others = [one for one in tried if not one.drawn.candidate.is_raw]
+    if not others:
+        return Choice(raw, raw, "nothing else was tried")
+    best = max(others, key=lambda one: one.mean)
+    gain, error = best.mean - raw.mean, best.error_against(raw)
+    told = f"{best.name} gains {gain:+.4f} ± {error:.4f} on the columns alone"
+    if not gain > error:
+        return Choice(raw, raw, f"{told}, which is not more than its standard error: they are kept")
+    if simplest:
+        near = [one for one in others if best.mean - one.mean <= best.error_against(one)]
+        simple = min(near, key=lambda one: one.drawn.n_features)
+        if simple is not best:
+            return Choice(simple, raw, f"{simple.name} is the simplest within a standard error")
+    return Choice(best, raw, told)

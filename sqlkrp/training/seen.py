@@ -1,0 +1,191 @@
+"""What the rows of training hold: statistics of all, and some in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sqlkrp.maps.source import NUMBER, Statistics, choose_rows
+from sqlkrp.stages import Array, Program
+from sqlkrp.training.folds import TEST, mixed
+from sqlkrp.training.rows import Batch, hashed
+
+__all__ = ["Sample", "Seen"]
+
+Codes = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some rows of training, in memory, in an order that does not depend on the engine."""
+
+    inputs: Array
+    labels: Array
+    codes: Codes
+    folds: Codes
+    weights: Array | None
+    learning_weights: Array | None
+    """How much each row counts where a model is learned."""
+
+    def only(self, chosen: NDArray[np.bool_]) -> Sample:
+        """Some of the rows."""
+        weights, learning = (
+            None if one is None else one[chosen] for one in (self.weights, self.learning_weights)
+        )
+        return Sample(
+            self.inputs[chosen],
+            self.labels[chosen],
+            self.codes[chosen],
+            self.folds[chosen],
+            weights,
+            learning,
+        )
+
+
+class Seen:
+    """What the rows of training hold, as something a map can be fitted to."""
+
+    keys: Sequence[str] = ()
+    has_values = True
+    is_sparse = False
+    no_rows = ""
+
+    def __init__(
+        self, columns: Sequence[str], kinds: Mapping[str, str], size: int, seed: int
+    ) -> None:
+        self.columns = tuple(columns)
+        self.kinds = {name: kinds.get(name, NUMBER) for name in columns}
+        self._size, self._seed = size, seed
+        self._moments: _Moments | None = None
+        self._parts: list[tuple[NDArray[np.uint64], Sample]] = []
+        self._largest: np.uint64 | None = None
+        self.rows = 0
+        self.drawn: Sample
+        """So many of the rows."""
+
+    # --- looking ----------------------------------------------------------------------------------
+
+    def look(
+        self, batch: Batch, codes: Codes, folds: Codes, learning_weights: Array | None
+    ) -> None:
+        """Rows, of which those that are held out are not looked at."""
+        training = folds != TEST
+        rows = Sample(batch.inputs, batch.labels, codes, folds, batch.weights, learning_weights)
+        rows, marks = rows.only(training), batch.row_marks[training]
+        if not len(marks):
+            return
+        self.rows += len(marks)
+        if self._moments is None:
+            self._moments = _Moments(rows.inputs)
+        self._moments.look(rows.inputs)
+        # Rows of one place in this order are the same in all that is looked at.
+        order = mixed(marks ^ mixed(hashed(rows.labels, self._seed)), self._seed + 1)
+        if self._largest is not None:
+            few = order < self._largest
+            rows, order = rows.only(few), order[few]
+        self._parts.append((order, rows))
+        if sum(len(one) for one, _ in self._parts) > 2 * self._size:
+            self._cut()
+
+    def _cut(self) -> None:
+        order = np.concatenate([one for one, _ in self._parts])
+        places = np.argsort(order, kind="stable")[: self._size]
+        together = [_joined([getattr(rows, name) for _, rows in self._parts], places)
+                    for name in (one.name for one in fields(Sample))]  # fmt: skip
+        self._parts = [(order[places], Sample(*together))]
+        if len(places) == self._size:
+            self._largest = order[places[-1]]
+
+    def close(self) -> None:
+        """All rows were looked at."""
+        self._cut()
+        ((_, self.drawn),) = self._parts
+        assert self._moments is not None
+        self._all = self._moments.statistics()
+
+    @property
+    def usable(self) -> list[str]:
+        """The inputs that hold more than one value: the others say nothing."""
+        return [name for name, varies in zip(self.columns, self._all.varies, strict=True) if varies]
+
+    @property
+    def numbers(self) -> list[str]:
+        """Those of them that are more than indicators."""
+        plain = dict(zip(self.columns, self._all.indicates, strict=True))
+        return [name for name in self.usable if not plain[name]]
+
+    # --- as a source ------------------------------------------------------------------------------
+
+    def statistics(self, columns: Sequence[str]) -> Statistics:
+        """What these columns hold."""
+        places = self.places(columns)
+        return Statistics(*(getattr(self._all, name)[places] for name in vars(self._all)))
+
+    def head(self, columns: Sequence[str], count: int) -> Array:
+        """The first rows of the sample."""
+        return self.drawn.inputs[:count, self.places(columns)]
+
+    def places(self, columns: Sequence[str]) -> list[int]:
+        """Where these columns are among the inputs."""
+        known = {name: place for place, name in enumerate(self.columns)}
+        return [known[name] for name in columns]
+
+    def sample(
+        self, columns: Sequence[str], count: int, rng: np.random.Generator, spare: int = 0
+    ) -> Array:
+        """So many rows of the sample."""
+        places = choose_rows(len(self.drawn.inputs), count, rng, spare)
+        return self.drawn.inputs[places][:, self.places(columns)]
+
+    def means(self, program: Program) -> Array:
+        """The average of each output of a program, over the sample."""
+        values = program.apply(self.drawn.inputs[:, self.places(program.prepare.columns)])
+        whole: Array = values.astype("f8")
+        whole = whole[~np.isnan(whole).any(axis=1)]
+        return np.asarray(whole.mean(axis=0))
+
+
+def _joined(parts: Sequence[Any], places: NDArray[np.int64]) -> Any:
+    return None if parts[0] is None else np.concatenate(parts)[places]
+
+
+class _Moments:
+    """Sums that say what columns hold, of all rows that go by."""
+
+    def __init__(self, first: Array) -> None:
+        with np.errstate(all="ignore"):
+            self.pivot = np.nan_to_num(np.nanmean(np.vstack([first, np.zeros(first.shape[1])]), 0))
+        count = first.shape[1]
+        self.count, self.sum, self.squares, self.zeros, self.fractions = np.zeros((5, count))
+        self.low, self.high = np.full(count, np.inf), np.full(count, -np.inf)
+
+    def look(self, inputs: Array) -> None:
+        there = np.isfinite(inputs)
+        values = np.where(there, inputs, self.pivot)
+        moved = values - self.pivot
+        self.count += there.sum(axis=0)
+        self.sum += moved.sum(axis=0)
+        self.squares += (moved * moved).sum(axis=0)
+        self.zeros += (there & (values == 0)).sum(axis=0)
+        self.fractions += (there & (values != np.round(values))).sum(axis=0)
+        self.low = np.minimum(self.low, np.where(there, inputs, np.inf).min(axis=0))
+        self.high = np.maximum(self.high, np.where(there, inputs, -np.inf).max(axis=0))
+
+    def statistics(self) -> Statistics:
+        count = np.maximum(self.count, 1)
+        mean = self.sum / count
+        deviation = np.sqrt(np.maximum(self.squares / count - mean**2, 0))
+        there = self.count > 0
+        return Statistics(
+            count=self.count.astype("i8"),
+            mean=np.where(there, self.pivot + mean, np.nan),
+            std=np.where(there, deviation, np.nan),
+            min=np.where(there, self.low, np.nan),
+            max=np.where(there, self.high, np.nan),
+            zeros=self.zeros.astype("i8"),
+            whole=there & (self.fractions == 0),
+        )

@@ -1,0 +1,381 @@
+"""Training: the same model wherever the rows are, of rows that were held out as it says."""
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+from engines import SLOW_ENGINES
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.preprocessing import StandardScaler
+
+import sqlkrp
+from sqlkrp.errors import SqlkrpError
+from sqlkrp.training.folds import TEST, Split, hashes_of_rows
+from sqlkrp.training.moments import solve
+
+KRP = sqlkrp.KRP(2, 20, random_state=1)
+
+
+def table(rows=400, seed=0):
+    """Rows of two numbers, a text and a day, whose label is a product and a category."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({
+        "height": rng.normal(10, 3, rows).round(3),
+        "width": rng.normal(-2, 1, rows).round(3),
+        "kind": rng.choice(["a", "b'c", "ü"], rows),
+        "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, rows), "D"),
+    })  # fmt: skip
+    frame.loc[::17, "height"] = np.nan
+    frame.loc[::23, "kind"] = None
+    signal = frame["height"].fillna(10) * frame["width"] + 5 * (frame["kind"] == "ü")
+    frame["price"] = (signal + rng.normal(0, 1, rows)).round(4)
+    frame["is_dear"] = np.where(frame["price"] > frame["price"].median(), "yes", "no")
+    return frame
+
+
+def trained(frame, label="price", **options):
+    options = {"maps": [KRP], "sample": 300, **options}
+    return sqlkrp.train(frame, label, **options)
+
+
+def numbers(told):
+    """What was measured, of all that is kept."""
+    found = {f"{one['name']} {what}": one[what] for one in told["candidates"]
+             for what in ("mean", "spread", "penalty")}  # fmt: skip
+    for where in ("in_folds", "held_out"):
+        found |= {f"{where} {name}": value for name, value in told[where].items()
+                  if isinstance(value, float)}  # fmt: skip
+    return found
+
+
+# --- the same model everywhere --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("label", ["price", "is_dear"])
+def test_the_same_model_of_every_engine(place, label):
+    same_model(place, label)
+
+
+@pytest.mark.slow
+def test_the_same_model_of_spark(spark_session, tmp_path):
+    with SLOW_ENGINES["spark"].opened(tmp_path, spark_session) as spark:
+        same_model(spark, "is_dear")
+
+
+def same_model(engine, label):
+    frame = table()
+    frame["day"] = (frame["day"] - pd.Timestamp("1970-01-01")).dt.days  # SQLite has no dates
+    other = "is_dear" if label == "price" else "price"
+    engine.store(frame, "sales")
+    here = trained(engine.database.source(("sales",)), label, exclude=[other])
+    there = trained(frame, label, exclude=[other])
+    assert numbers(here.training) == pytest.approx(numbers(there.training), rel=1e-8)
+    features = ["height", "width", "kind", "day"]
+    if label == "price":
+        assert here.predict(frame[features]) == pytest.approx(there.predict(frame[features]))
+    else:
+        assert here.predict_proba(frame[features]) == pytest.approx(
+            there.predict_proba(frame[features])
+        )
+
+
+def test_the_order_of_rows_changes_nothing():
+    frame = table()
+    mixed = frame.sample(frac=1, random_state=3).reset_index(drop=True)
+    one, other = (trained(each, exclude=["is_dear"]) for each in (frame, mixed))
+    assert one.predict(frame) == pytest.approx(other.predict(frame), rel=1e-8)
+    assert numbers(one.training) == pytest.approx(numbers(other.training), rel=1e-8)
+
+
+def test_its_sql_says_what_it_says(place):
+    frame = table().drop(columns=["day"])
+    place.store(frame, "sales")
+    model = trained(place.database.source(("sales",)), "is_dear", exclude=["price"])
+    found = place.database.verify(model, ("sales",), tolerance=1e-9)
+    assert found.ok
+
+
+# --- what is learned ------------------------------------------------------------------------------
+
+
+def test_least_squares_are_those_of_scikit_learn():
+    frame = table().drop(columns=["kind", "day", "is_dear"]).dropna()
+    model = trained(frame, folds=4)
+    assert model.training["taken"].startswith("columns + KRP")
+    # The features that it weighs, as its own program has them, of all rows.
+    program, after = model.whole_, model.after
+    inputs = frame[list(program.prepare.reads)].to_numpy()
+    names = [f"f{i}" for i in range(len(model.names))]
+    features = type(program)(program.stages[:after], tuple(names)).apply(inputs)
+    scaled = StandardScaler().fit_transform(features)
+    ridge = Ridge(alpha=model.training["penalty"] * len(frame)).fit(scaled, frame["price"])
+    expected = np.clip(ridge.predict(scaled), frame["price"].min(), frame["price"].max())
+    assert model.predict(frame) == pytest.approx(expected, rel=1e-7)
+
+
+def test_logistic_regression_is_that_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    # Of no value beyond three deviations, so that held columns are the same ones.
+    frame = pd.DataFrame(rng.uniform(-1, 1, (500, 3)), columns=list("abc"))
+    frame["y"] = np.where(frame["a"] - frame["b"] + rng.normal(0, 0.5, 500) > 0, "in", "out")
+    model = sqlkrp.train(frame, "y", maps=[], metric="log-loss")
+    assert model.training["taken"].endswith("logistic")
+    scaled = StandardScaler().fit_transform(frame[["a", "b", "c"]])
+    expected = LogisticRegression(C=1 / (model.training["penalty"] * len(frame)), tol=1e-10)
+    expected.fit(scaled, frame["y"])
+    found = model.predict_proba(frame[["a", "b", "c"]])
+    assert found == pytest.approx(expected.predict_proba(scaled), abs=1e-6)
+
+
+def test_rows_that_are_held_out_are_not_looked_at():
+    frame = table()
+    model = trained(frame, exclude=["is_dear"])
+    spoilt = frame.copy()
+    # What a row holds says whether it is held out, so its columns stay and its label goes.
+    held = _held_out(model, frame)
+    assert held.sum() == model.training["test_rows"] > 50
+    spoilt.loc[held, "price"] = frame["price"].max()
+    other = trained(spoilt, exclude=["is_dear"])
+    assert other.training["candidates"] == model.training["candidates"]
+    assert other.training["in_folds"] == model.training["in_folds"]
+    assert other.training["held_out"]["r2"] < model.training["held_out"]["r2"]
+
+
+def _held_out(model, frame):
+    """Which rows were held out: what training reads of a row says so."""
+    from sqlkrp.engines import connect
+    from sqlkrp.maps.reading import read_columns
+
+    with connect() as database:
+        database.connection.register("frame", frame)
+        source = database.source("frame")
+        reading = read_columns(
+            source, None, ["is_dear"], ["price"], categories="auto", dates="auto"
+        )
+        inputs = reading.source.head(reading.columns, len(frame))
+    marks = hashes_of_rows(inputs, 0)
+    split = Split(5, 0.2, by_class=False, in_order=False)
+    split.look(marks, np.zeros(len(marks), "i8"))
+    split.close(by_class=False)
+    return split.parts(marks, np.zeros(len(marks), "i8")) == TEST
+
+
+def test_rows_of_a_group_stay_together():
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(60), 10)
+    # Each group has a label of its own, which only rows of the same group tell.
+    frame = pd.DataFrame({"x": group + rng.normal(0, 0.1, 600), "team": group.astype(str)})
+    frame["y"] = rng.normal(size=60)[group]
+    maps = [sqlkrp.RandomFourier(400, gamma=500.0, random_state=0)]
+    apart = sqlkrp.train(frame, "y", maps=maps, exclude=["team"])
+    together = sqlkrp.train(frame, "y", maps=maps, groups="team")
+
+    def of_map(model):
+        (found,) = (one for one in model.training["candidates"] if one["maps"])
+        return found["mean"]
+
+    assert of_map(apart) > 0.5
+    assert of_map(together) < 0.1
+
+
+def test_folds_in_time_predict_what_comes_later():
+    split = Split(4, 0.25, by_class=False, in_order=True)
+    times = np.random.default_rng(0).permutation(100).astype(float)
+    codes = np.zeros(100, "i8")
+    split.look(times, codes)
+    split.close(by_class=False)
+    parts = split.parts(times, codes)
+    assert (parts == TEST).sum() == 25
+    assert times[parts == TEST].min() > times[parts != TEST].max()
+    for fold in split.predicted:
+        before = np.isin(parts, list(split.before(fold)))
+        assert times[before].max() < times[parts == fold].min()
+
+
+def test_folds_have_as_many_of_each_class():
+    rng = np.random.default_rng(0)
+    marks, codes = hashes_of_rows(rng.normal(size=(5000, 3)), 0), (rng.random(5000) < 0.1) * 1
+    split = Split(5, 0.2, by_class=True, in_order=False)
+    split.look(marks, codes)
+    split.close(by_class=True)
+    parts = split.parts(marks, codes)
+    of_second = [codes[parts == one].mean() for one in range(-1, 5)]
+    assert max(of_second) - min(of_second) < 2 / 800
+
+
+def test_equal_rows_are_in_one_part_and_few_kinds_of_rows_in_all():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(3000, 2))
+    marks = hashes_of_rows(np.vstack([rows, rows]), 0)
+    codes = np.zeros(6000, "i8")
+    split = Split(5, 0.2, by_class=False, in_order=False)
+    split.look(marks, codes)
+    split.close(by_class=False)
+    parts = split.parts(marks, codes)
+    assert (parts[:3000] == parts[3000:]).all()
+    few = hashes_of_rows(rng.integers(0, 2, (6000, 2)).astype(float), 0)
+    split = Split(5, 0.2, by_class=False, in_order=False)
+    split.look(few, codes)
+    split.close(by_class=False)
+    split.begin()
+    parts = split.parts(few, codes)
+    assert all(abs((parts == one).mean() - 0.16) < 0.01 for one in range(5))
+
+
+# --- what is said ---------------------------------------------------------------------------------
+
+
+def test_a_leak_is_named():
+    frame = table().drop(columns=["price"])
+    frame["sold_to"] = np.where(frame["is_dear"] == "yes", "rich", "poor")
+    model = trained(frame, "is_dear")
+    assert [one["column"] for one in model.training["leaks"]] == ["sold_to"]
+    assert trained(frame, "is_dear", exclude=["sold_to"]).training["leaks"] == []
+
+
+def test_the_columns_are_kept_unless_they_are_beaten():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(600, 4)), columns=list("abcd"))
+    frame["y"] = frame @ [1.0, -2.0, 0.5, 0.0] + rng.normal(0, 0.5, 600)
+    model = sqlkrp.train(frame, "y", maps=[KRP])
+    assert model.training["taken"] in ("columns", "columns, held within 3 sd")
+    assert "not more than its standard error" in model.training["taken_because"]
+
+
+def test_rows_without_a_label_are_counted():
+    frame = table()
+    frame.loc[:9, "price"] = np.nan
+    model = trained(frame, exclude=["is_dear"])
+    told = model.training
+    assert told["without_label"] == 10
+    assert told["rows"] + told["test_rows"] == len(frame) - 10
+
+
+def test_classes_are_as_the_table_has_them():
+    frame = table().drop(columns=["day", "kind"])
+    for values in ([1, 2], [False, True], ["b", "C"], [-1, 1]):
+        frame["y"] = np.where(frame["is_dear"] == "yes", values[1], values[0])
+        model = trained(frame, "y", exclude=["price", "is_dear"])
+        assert model.training["task"] == "classification"
+        assert set(model.predict(frame[["height", "width"]])) <= set(values)
+        assert sorted(model.classes_.tolist()) == sorted(values)
+
+
+def test_whole_numbers_of_few_values_are_classes_unless_asked():
+    frame = table().drop(columns=["is_dear"])
+    frame["stars"] = pd.qcut(frame.pop("price"), 5, labels=False).astype(int)
+    assert trained(frame, "stars").training["task"] == "classification"
+    as_numbers = trained(frame, "stars", task="regression")
+    assert as_numbers.training["task"] == "regression"
+    found = as_numbers.predict(frame.drop(columns="stars"))
+    assert found.min() >= 0
+    assert found.max() <= 4
+
+
+def test_balanced_classes_find_the_rare_one():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=2000)})
+    frame["y"] = (frame["x"] + rng.normal(0, 1, 2000) > 2.3).astype(int)
+    plain, balanced = (
+        sqlkrp.train(frame, "y", maps=[], class_weight=one)
+        .training["in_folds"]["balanced-accuracy"]
+        for one in (None, "balanced")
+    )  # fmt: skip
+    assert balanced > plain + 0.1
+
+
+def test_a_model_file_keeps_what_was_found(tmp_path):
+    model = trained(table(), exclude=["is_dear"])
+    model.save(tmp_path / "m.json")
+    again = sqlkrp.load(tmp_path / "m.json")
+    assert again.training == model.training
+    assert again.digest_ == model.digest_
+
+
+# --- for other learners ---------------------------------------------------------------------------
+
+
+def test_batches_are_all_rows_with_their_labels(place):
+    frame = table()[["height", "width", "price", "is_dear"]].fillna(10.0)
+    place.store(frame, "sales")
+    krp = sqlkrp.KRP(2, 7, random_state=0).fit(place.database.source(("sales",)), label="price")
+    for label in ("price", "is_dear"):
+        batches = list(place.database.batches(krp, ("sales",), label=label, rows=150))
+        assert [len(X) for X, _ in batches] == [150, 150, 100]
+        X, y = (np.concatenate(one) for one in zip(*batches, strict=True))
+        assert pytest.approx(krp.transform(frame[["height", "width"]])) == X
+        assert y.tolist() == frame[label].tolist()
+    # The connection is free again, and nothing is left open in it.
+    assert place.database.verify(krp, ("sales",)).ok
+
+
+def test_sums_are_enough_for_least_squares(db_of_sales):
+    db, frame = db_of_sales
+    krp = sqlkrp.KRP(2, 7, random_state=0).fit(db.source("sales"), label="price")
+    (fit,) = solve(db.gram(krp, "sales", label="price"), [1e-3])
+    scaled = StandardScaler().fit(X := krp.transform(frame))
+    ridge = Ridge(alpha=1e-3 * len(frame)).fit(scaled.transform(X), frame["price"])
+    assert fit.decisions(X)[:, 0] == pytest.approx(ridge.predict(scaled.transform(X)))
+    with pytest.raises(SqlkrpError, match="holds texts"):
+        db.gram(krp, "sales", label="is_dear")
+
+
+@pytest.fixture
+def db_of_sales():
+    frame = table()[["height", "width", "price", "is_dear"]].fillna(10.0)
+    with sqlkrp.connect() as db:
+        db.connection.register("sales", frame)
+        yield db, frame
+
+
+# --- the command line -----------------------------------------------------------------------------
+
+
+def test_from_a_table_to_scores(run_cli, tmp_path):
+    frame = table()
+    frame.insert(0, "id", range(len(frame)))
+    with duckdb.connect(str(tmp_path / "shop.duckdb")) as connection:
+        connection.execute("CREATE TABLE sales AS FROM frame")
+    said = run_cli(
+        "train", "shop.duckdb", "--table", "sales", "--label", "is_dear", "--exclude", "price",
+        "--keep", "id", "--map", "krp", "--components", "20", "-o", "dear.json",
+    ).stdout  # fmt: skip
+    assert "held out" in said
+    assert "kind: 4 indicators" in said
+    run_cli(
+        "score", "dear.json", "--db", "shop.duckdb", "--table", "sales", "--into", "scores",
+        "--keep", "id",
+    )  # fmt: skip
+    with duckdb.connect(str(tmp_path / "shop.duckdb")) as connection:
+        right = connection.execute(
+            "SELECT avg((label = is_dear)::INT) FROM scores JOIN sales USING (id)"
+        ).fetchone()[0]
+    assert right > 0.8
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "told"),
+    [
+        (lambda t: t.assign(is_dear="yes"), {}, "one value in all labelled rows"),
+        (lambda t: t.head(8), {}, "fewer than two for each of 5 folds"),
+        (lambda t: t, {"include": ["is_dear", "height"]}, "both included and no feature"),
+        (lambda t: t, {"task": "regression"}, "a regression is trained on numbers"),
+        (lambda t: t[["is_dear"]].assign(x="a"), {}, "left"),
+        (lambda t: t[["is_dear"]].assign(x=1.0), {}, "no column"),
+        (lambda t: t.assign(is_dear=None), {}, "no row with a label"),
+        (lambda t: t, {"metric": "r2"}, "metric='r2' is not allowed"),
+        (lambda t: t, {"test_share": 1.5}, "test_share=1.5"),
+        (lambda t: t, {"weights": "no_such"}, "'no_such' is not in"),
+        (lambda t: t.assign(is_dear=t.price), {"class_weight": "balanced"}, "is for classes"),
+    ],
+)
+def test_what_cannot_be_trained_is_said_in_one_line(change, options, told):
+    with pytest.raises(SqlkrpError, match=told) as raised:
+        trained(change(table()), "is_dear", **options)
+    assert "\n" not in str(raised.value)
+
+
+def test_constant_columns_and_more_features_than_rows_are_no_errors():
+    frame = table(60).assign(same=3.0)
+    model = trained(frame, exclude=["is_dear"], maps=[sqlkrp.KRP(3, 500, random_state=0)])
+    assert np.isfinite(model.predict(frame)).all()
