@@ -472,9 +472,9 @@ def test_parquet_has_groups_of_rows_that_fit_into_memory(file, tmp_path):
     assert wide.read(["two"]).column(0).null_count == 7 * 6  # arrays of a fixed size, as lists
 
 
-@pytest.mark.parametrize("name", ["f.csv", "f.csv.gz", "f.parquet"])
-def test_wide_rows_of_a_small_table_are_computed_by_several_threads(file, tmp_path, name):
-    """By itself DuckDB reads a table of less than 122,880 rows, one group, in one thread."""
+@pytest.fixture
+def met_by_two_threads(file):
+    """A view that only two threads can read; by itself DuckDB reads a group of rows in one."""
     met, known = threading.Barrier(2), threading.local()
 
     def meet(value: float) -> float:
@@ -485,17 +485,51 @@ def test_wide_rows_of_a_small_table_are_computed_by_several_threads(file, tmp_pa
     file.execute("SET threads = 2")
     file.create_function("meet", meet, side_effects=True)
     file.execute("CREATE VIEW v AS SELECT meet(a) AS a, b, c, id FROM t")
-    krp = sqlkrp.KRP(2, 140, dtype="float32", nulls="zero", random_state=0).fit(["a", "b", "c"])
-    with sqlkrp.connect(file) as db:
-        db.export(krp, "v", tmp_path / name, keep=["id"])
-    ids = file.execute(f"SELECT id FROM '{tmp_path / name}'").fetchall()
-    assert ids == [(i,) for i in range(3000)]  # their order stays
-    # Afterwards the connection is as it was: one thread reads that table again.
+    return "v"
+
+
+def threads_that_read(file):
     seen = set()
     file.create_function("see", lambda value: seen.add(threading.get_ident()) or value, ["BIGINT"],
                          "BIGINT", side_effects=True)  # fmt: skip
     file.execute("SELECT sum(see(id)) FROM t")
-    assert len(seen) == 1
+    return len(seen)
+
+
+@pytest.mark.parametrize("name", ["f.csv", "f.csv.gz", "f.parquet"])
+def test_wide_rows_of_a_small_table_are_computed_by_several_threads(
+    file, tmp_path, met_by_two_threads, name
+):
+    krp = sqlkrp.KRP(2, 140, dtype="float32", nulls="zero", random_state=0).fit(["a", "b", "c"])
+    with sqlkrp.connect(file) as db:
+        db.export(krp, met_by_two_threads, tmp_path / name, keep=["id"])
+    ids = file.execute(f"SELECT id FROM '{tmp_path / name}'").fetchall()
+    assert ids == [(i,) for i in range(3000)]  # their order stays
+    assert threads_that_read(file) == 1  # afterwards the connection is as it was
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_much_work_for_few_rows_is_done_by_several_threads(
+    file, met_by_two_threads, monkeypatch, fails
+):
+    monkeypatch.setattr(duckdb_writing, "_MUCH_WORK", 1_000)
+    # Only of a table are rows counted before, and no table can wait for a second thread.
+    monkeypatch.setattr(duckdb_writing.Writing, "has_rows", lambda self, table: True)
+    krp = sqlkrp.KRP(2, 20, nulls="zero", random_state=0).fit(["a", "b", "c"])
+    with sqlkrp.connect(file) as db:
+        if fails:
+            monkeypatch.setattr(type(db._session), "comment", raising)
+            with pytest.raises(RuntimeError, match="no comment"):
+                db.create(krp, met_by_two_threads, "f", keep=["id"], output="array")
+        else:
+            db.create(krp, met_by_two_threads, "f", keep=["id"], output="array")
+            ids = file.execute("SELECT id FROM f").fetchall()
+            assert ids == [(i,) for i in range(3000)]
+    assert threads_that_read(file) == 1
+
+
+def raising(*_, **__):
+    raise RuntimeError("no comment")
 
 
 def test_wide_rows_are_written_where_duckdb_has_no_small_tasks(file, tmp_path, monkeypatch):

@@ -38,9 +38,10 @@ def made(
     told: str,
     *,
     view: bool,
+    on_one_core: bool = False,
 ) -> int | None:
     """Make what was written, or append it to what is there; how many rows came."""
-    target = replace(target, columns=columns)
+    target = replace(target, columns=columns, on_one_core=on_one_core)
     with session.holding(statement):
         if target.storage.append and target.found is not None:
             require_same(session, target, statement, told)

@@ -55,6 +55,8 @@ class Running(Session):
     def __init__(self, connection: Any, on_close: Callable[[], None] | None = None) -> None:
         self.connection = connection
         self._on_close = on_close
+        self.after_transaction = contextlib.ExitStack()
+        """What is put back when a transaction has ended: in one that failed nothing can be set."""
 
     def close(self) -> None:
         if self._on_close is not None:
@@ -158,18 +160,19 @@ class Running(Session):
 
     @contextlib.contextmanager
     def transaction(self, *, keep: bool = True) -> Iterator[None]:
-        if self._in_transaction():
-            yield  # the user's own, which is the user's to end
-            return
-        self.connection.begin()
-        try:
-            yield
-        except BaseException:
-            with contextlib.suppress(duckdb.Error):
-                self.connection.rollback()
-            raise
-        with explained("committing" if keep else "ending its transaction"):
-            self.connection.commit() if keep else self.connection.rollback()
+        with self.after_transaction:
+            if self._in_transaction():
+                yield  # the user's own, which is the user's to end
+                return
+            self.connection.begin()
+            try:
+                yield
+            except BaseException:
+                with contextlib.suppress(duckdb.Error):
+                    self.connection.rollback()
+                raise
+            with explained("committing" if keep else "ending its transaction"):
+                self.connection.commit() if keep else self.connection.rollback()
 
     def _in_transaction(self) -> bool:
         # Asking by a second BEGIN would end the first. Outside, each statement is numbered anew.

@@ -33,6 +33,8 @@ _GROUP_BYTES = 64_000_000
 _GROUP_ROWS = 122_880
 # Of a CSV from which on Parquet is spoken of.
 _LARGE_CSV = 100_000_000
+# Characters of a statement whose rows take longer than to be handed out in small tasks.
+_MUCH_WORK = 100_000
 _SMALL_TASKS = "verify_parallelism"
 _HAS_PIPES = os.path.isdir("/dev/fd")
 # Types without texts or names of users in them.
@@ -49,6 +51,8 @@ PARQUET = _COPY_OPTIONS[".parquet"] + _PACKED
 
 class Writing(Running):
     """A DuckDB connection that makes tables, views and files."""
+
+    rows_of_a_core = _GROUP_ROWS
 
     def target(self, table: TableName) -> Target:
         full, there = self._named(table)
@@ -88,6 +92,8 @@ class Writing(Running):
         return (catalog, *parts) if len(parts) == 2 else parts, there
 
     def create(self, into: Target, select: str, *, view: bool) -> int | None:
+        if into.on_one_core and into.columns is None and len(select) > _MUCH_WORK:
+            self.after_transaction.enter_context(self._in_small_tasks())
         kind = "VIEW" if view else "TABLE"
         how = "CREATE OR REPLACE" if into.storage.replace else "CREATE"
         name, what = quote_table(into.full, self.dialect), f"creating {into.name!r}"
