@@ -951,8 +951,8 @@ MUTANTS = [
     # --- engines
     Mutant(
         "sqlkrp/engines/duckdb_running.py",
-        "                self.connection.rollback()\n            raise\n",
-        "                self.connection.commit()\n            raise\n",
+        "                    self.connection.rollback()\n                raise\n",
+        "                    self.connection.commit()\n                raise\n",
         "a table that was made when somebody pressed Ctrl-C is there",
         ("tests/test_contract.py::test_a_stop_when_the_table_is_made_leaves_nothing",),
     ),
@@ -1052,7 +1052,7 @@ MUTANTS = [
     ),
     Mutant(
         "sqlkrp/engines/sources.py",
-        "        if session is not self._session:\n",
+        "        if session is not self.session:\n",
         "        if session is None:\n",
         "a table of one database is read by its name in another",
         ("tests/test_looks.py::test_a_source_is_handed_on_only_to_what_it_is_of",),

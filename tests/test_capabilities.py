@@ -105,7 +105,7 @@ def test_without_transactions_what_was_made_is_dropped_when_a_later_step_fails(c
 
 
 def test_the_contract_is_small():
-    assert len(Session.__abstractmethods__) <= 11
+    assert len(Session.__abstractmethods__) <= 12
     assert "memory_limit" not in str(inspect.signature(SQLite.open))
 
 

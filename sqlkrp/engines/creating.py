@@ -6,6 +6,7 @@ dropped here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from sqlkrp.engines.inputs import Input
@@ -38,10 +39,10 @@ def made(
     told: str,
     *,
     view: bool,
-    on_one_core: bool = False,
+    reads_at_most: Callable[[int], bool] = lambda _: False,
 ) -> int | None:
     """Make what was written, or append it to what is there; how many rows came."""
-    target = replace(target, columns=columns, on_one_core=on_one_core)
+    target = replace(target, columns=columns, reads_at_most=reads_at_most)
     with session.holding(statement):
         if target.storage.append and target.found is not None:
             require_same(session, target, statement, told)

@@ -133,11 +133,10 @@ class Database(Shown):
             if options.stage != "features":
                 told += f", {options.stage}"
             columns = columns_of(statement, query, data)
-            most = self._session.rows_of_a_core
-            few = most > 0 and not view and query.count(most) is not None
             count = made(
-                self._session, target, statement, columns, told, view=view, on_one_core=few
-            )
+                self._session, target, statement, columns, told, view=view,
+                reads_at_most=lambda most: query.count(most) is not None,
+            )  # fmt: skip
         return Run(statement, count, fitted.digest_)
 
     @with_options()

@@ -52,8 +52,6 @@ PARQUET = _COPY_OPTIONS[".parquet"] + _PACKED
 class Writing(Running):
     """A DuckDB connection that makes tables, views and files."""
 
-    rows_of_a_core = _GROUP_ROWS
-
     def target(self, table: TableName) -> Target:
         full, there = self._named(table)
         return Target(full, there.get(_folded(full)))
@@ -92,7 +90,8 @@ class Writing(Running):
         return (catalog, *parts) if len(parts) == 2 else parts, there
 
     def create(self, into: Target, select: str, *, view: bool) -> int | None:
-        if into.on_one_core and into.columns is None and len(select) > _MUCH_WORK:
+        much = not view and into.columns is None and len(select) > _MUCH_WORK
+        if much and into.reads_at_most(_GROUP_ROWS):  # which one core would read
             self.after_transaction.enter_context(self._in_small_tasks())
         kind = "VIEW" if view else "TABLE"
         how = "CREATE OR REPLACE" if into.storage.replace else "CREATE"

@@ -142,8 +142,8 @@ class Target:
     storage: Storage = field(default_factory=Storage)
     columns: Columns | None = None
     """What is to be in it, where that is known beforehand."""
-    on_one_core: bool = False
-    """Whether the engine would make it of so few rows that one core reads them all."""
+    reads_at_most: Callable[[int], bool] = lambda _: False
+    """Whether it is known to be made of at most so many rows."""
 
     @property
     def name(self) -> str:
@@ -159,8 +159,6 @@ class Session(ABC):
     connection: Any
     on_progress: Callable[[float], None] | None = None
     """Called with the share done (0 to 1) while a long statement runs."""
-    rows_of_a_core: int = 0
-    """The most rows of a table that one core reads alone, where the engine can have more at it."""
 
     @abstractmethod
     def close(self) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pandas.util import hash_array
 
 from sqlkrp.stages import Array
 
@@ -49,6 +48,8 @@ def hashes_of_rows(inputs: Array, seed: int) -> Marks:
 
 def hashes_of_texts(texts: Array, seed: int) -> Marks:
     """The same of texts, of which None is one."""
+    from pandas.util import hash_array  # which takes its time to import
+
     plain = np.array(["\0" if one is None else one for one in texts.tolist()], dtype=object)
     return mixed(hash_array(plain, categorize=True).astype("u8"), seed)
 

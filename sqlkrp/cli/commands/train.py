@@ -177,7 +177,7 @@ def _progress(given: argparse.Namespace) -> Callable[[str, int], None]:
 COMMAND = Command(
     "SOURCE --label COLUMN -o MODEL [options]",
     "find a model of a table's rows: maps beside its columns, compared by folds, the best one kept",
-    "sales.duckdb --table sales --label churned --keep id -o churn.model.json",
+    "sales.duckdb --table sales --label churned --keep id -o churned.model.json",
     _add_arguments,
     _run,
 )
