@@ -10,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 import sqlkrp
 from sqlkrp.errors import SqlkrpError
+from sqlkrp.training import candidates, training
 from sqlkrp.training.folds import TEST, Split, hashes_of_rows
 from sqlkrp.training.moments import solve
 
@@ -113,13 +114,13 @@ def test_least_squares_are_those_of_scikit_learn():
     assert model.predict(frame) == pytest.approx(expected, rel=1e-7)
 
 
-def test_logistic_regression_is_that_of_scikit_learn():
+def test_logistic_regression_is_that_of_scikit_learn(monkeypatch):
+    alone = [one.by("logistic") for one in candidates.raw(hold=False)]
+    monkeypatch.setattr(training, "raw", lambda hold: alone)
     rng = np.random.default_rng(0)
-    # Of no value beyond three deviations, so that held columns are the same ones.
     frame = pd.DataFrame(rng.uniform(-1, 1, (500, 3)), columns=list("abc"))
     frame["y"] = np.where(frame["a"] - frame["b"] + rng.normal(0, 0.5, 500) > 0, "in", "out")
-    model = sqlkrp.train(frame, "y", maps=[], metric="log-loss")
-    assert model.training["taken"].endswith("logistic")
+    model = sqlkrp.train(frame, "y", maps=[])
     scaled = StandardScaler().fit_transform(frame[["a", "b", "c"]])
     expected = LogisticRegression(C=1 / (model.training["penalty"] * len(frame)), tol=1e-10)
     expected.fit(scaled, frame["y"])
@@ -176,6 +177,37 @@ def test_rows_of_a_group_stay_together():
 
     assert of_map(apart) > 0.5
     assert of_map(together) < 0.1
+
+
+def test_few_groups_stay_together_too():
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 12, 500)
+    split = Split(5, 0.2, by_class=False, in_order=False, in_groups=True)
+    marks, codes = hashes_of_rows(group[:, None].astype(float), 0), np.zeros(500, "i8")
+    split.look(marks, codes)
+    split.close(by_class=False)
+    split.begin()
+    parts = split.parts(marks, codes)
+    assert all(len(set(parts[group == one])) == 1 for one in range(12))
+
+
+def test_a_trend_goes_on_where_folds_are_in_time():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"t": np.arange(1000.0), "a": rng.normal(size=1000)})
+    frame["day"], frame["y"] = np.arange(1000), frame["t"] / 50 + frame["a"]
+    frame["y"] += rng.normal(0, 0.3, 1000)
+    model = sqlkrp.train(frame.head(800), "y", time="day")
+    said = model.predict(frame.tail(200))
+    assert np.sqrt(np.mean((said - frame["y"].tail(200)) ** 2)) < 0.5
+
+
+def test_probabilities_of_all_candidates_are_compared_alike():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.uniform(-1, 1, (2000, 2)), columns=["a", "b"])
+    frame["y"] = rng.random(2000) < 0.1  # which nothing tells: squares are as good as any
+    told = sqlkrp.train(frame, "y", maps=[], metric="log-loss").training["candidates"]
+    losses = [one["mean"] for one in told]
+    assert max(losses) - min(losses) < 0.02
 
 
 def test_folds_in_time_predict_what_comes_later():
@@ -268,8 +300,8 @@ def test_whole_numbers_of_few_values_are_classes_unless_asked():
     as_numbers = trained(frame, "stars", task="regression")
     assert as_numbers.training["task"] == "regression"
     found = as_numbers.predict(frame.drop(columns="stars"))
-    assert found.min() >= 0
-    assert found.max() <= 4
+    assert found.min() >= -2  # half of the labels' range beyond
+    assert found.max() <= 6
 
 
 def test_balanced_classes_find_the_rare_one():
@@ -366,6 +398,20 @@ def test_from_a_table_to_scores(run_cli, tmp_path):
         (lambda t: t, {"metric": "r2"}, "metric='r2' is not allowed"),
         (lambda t: t, {"test_share": 1.5}, "test_share=1.5"),
         (lambda t: t, {"weights": "no_such"}, "'no_such' is not in"),
+        (lambda t: t, {"weights": "kind"}, "weights are numbers"),
+        (lambda t: t.assign(w=0.0), {"weights": "w"}, "no row has a weight in 'w'"),
+        (lambda t: t.assign(g="one"), {"groups": "g"}, "there are 1 different groups"),
+        (lambda t: t.assign(g=1), {"time": "g"}, "there are 1 different times"),
+        (lambda t: t, {"time": "day", "groups": "kind"}, "give one of them"),
+        (lambda t: t.assign(is_dear=t.price), {"loss": "logistic"}, "loss='logistic' is for"),
+        (
+            lambda t: t.assign(is_dear=range(len(t))).astype({"is_dear": str}),
+            {},
+            "fewer than two each",
+        ),
+        (lambda t: t.assign(is_dear=2**53 + np.arange(len(t)) % 3), {}, "beyond 2\\^53"),
+        (lambda t: t, {"budget": -1}, "budget=-1"),
+        (lambda t: t, {"maps": KRP}, "give a list of maps"),
         (lambda t: t.assign(is_dear=t.price), {"class_weight": "balanced"}, "is for classes"),
     ],
 )

@@ -82,7 +82,7 @@ class Running(Session):
         named = [f"{one} AS v{i}" for i, one in enumerate([*numbers, *texts])]
         # Vectors of 2,048 rows, which is how DuckDB has them.
         vectors = max(1, min(_MOST_VECTORS, rows_at_once(numbers, texts) // 2048))
-        with explained(what):
+        with explained(what), _interrupted():
             self.connection.execute(f"SELECT {', '.join(named)} FROM {relation} AS every")
             while len(frame := self.connection.fetch_df_chunk(vectors)):
                 table = frame.iloc[:, : len(numbers)].to_numpy(dtype="float64", na_value=np.nan)
@@ -191,6 +191,17 @@ class Running(Session):
 
     def drop_twin(self, twin: Twin) -> None:
         drop_function(self.connection, twin)
+
+
+@contextlib.contextmanager
+def _interrupted() -> Iterator[None]:
+    """Raise a Ctrl-C that the driver heard itself as the interrupt that it was."""
+    try:
+        yield
+    except RuntimeError as bad:
+        if "interrupted" in str(bad):
+            raise KeyboardInterrupt from bad
+        raise
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sqlkrp.errors import ColumnError
 from sqlkrp.maps.parameters import Parameters
@@ -12,7 +13,7 @@ from sqlkrp.maps.reading import Reading
 from sqlkrp.maps.source import BOOLEAN, Statistics
 from sqlkrp.stages import Array, Prepare
 
-__all__ = ["prepare_stage", "require_values"]
+__all__ = ["fits_in", "prepare_stage", "require_values"]
 
 
 def prepare_stage(
@@ -57,12 +58,7 @@ def require_values(columns: Sequence[str], moments: Statistics) -> None:
 
 
 def _require_column_range(columns: Sequence[str], moments: Statistics, dtype: str) -> None:
-    with np.errstate(over="ignore"):
-        spread = moments.max - moments.min
-    smallest, largest = np.finfo(dtype).tiny, np.finfo(dtype).max
-    fits = np.isfinite(moments.mean) & np.isfinite(moments.std) & (spread < largest)
-    fits &= moments.size < largest  # else what is rounded to the dtype may be infinite
-    fits &= (moments.std > smallest) | (spread == 0)
+    fits = fits_in(moments, dtype)
     if not fits.all():
         worst = int(np.flatnonzero(~fits)[0])
         low, high = moments.min[worst], moments.max[worst]
@@ -70,6 +66,17 @@ def _require_column_range(columns: Sequence[str], moments: Statistics, dtype: st
             f"column {columns[worst]!r} holds values from {low:.4g} to {high:.4g}, which is too "
             f"large or too small for {dtype}: rescale it in a view first, or exclude it"
         )
+
+
+def fits_in(moments: Statistics, dtype: str) -> NDArray[np.bool_]:
+    """Whether each column can be moved and scaled in numbers of a dtype."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = moments.max - moments.min
+    smallest, largest = np.finfo(dtype).tiny, np.finfo(dtype).max
+    fits: NDArray[np.bool_] = np.isfinite(moments.mean) & np.isfinite(moments.std)
+    fits &= (spread < largest) & (moments.size < largest)  # else what is rounded may be infinite
+    fits &= (moments.std > smallest) | (spread == 0)
+    return fits
 
 
 def _scaled(moments: Statistics, scaling: str) -> tuple[Array, Array]:

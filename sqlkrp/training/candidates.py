@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from sqlkrp.maps.krp import KRP
 from sqlkrp.maps.landmarks import Nystroem
 from sqlkrp.maps.linear import PCA
 from sqlkrp.maps.monomials import Monomials
-from sqlkrp.maps.parameters import copied
+from sqlkrp.maps.parameters import copied, title_of
 from sqlkrp.stages import Array
 from sqlkrp.training.asked import SQUARES
 from sqlkrp.training.seen import Seen
@@ -94,51 +95,55 @@ def _columns(clip: float | None) -> Monomials:
     return Monomials(1, coef0=0.0, gamma=1.0, clip=clip, **_PREPARED)
 
 
-def _beside(name: str, one: FeatureMap, *, numbers_only: bool = False) -> Candidate:
+def _beside(name: str, one: FeatureMap, *, hold: bool, numbers_only: bool = False) -> Candidate:
     """A map beside the columns."""
     return Candidate(
         f"columns + {name}",
-        (_columns(_CLIP), one),
+        (_columns(_CLIP if hold else None), one),
         frozenset({1}) if numbers_only else frozenset(),
     )
 
 
-def by_default(seen: Seen, seed: int) -> list[Candidate]:
+def by_default(seen: Seen, seed: int, *, hold: bool) -> list[Candidate]:
     """The maps beside the columns that are tried where nobody asks for others."""
+    beside = partial(_beside, hold=hold)
     found = []
     count, numbers = len(seen.usable), seen.numbers
     own: dict[str, Any] = {"random_state": seed, "clip": _CLIP, **_PREPARED}
     for degree in (2, 3):
         # As many products as there are columns to choose from, with the constant.
         if math.comb(count + degree, degree) <= _FEATURES:
-            found.append(_beside(f"monomials of degree {degree}", Monomials(degree, **own)))
+            found.append(beside(f"monomials of degree {degree}", Monomials(degree, **own)))
     if math.comb(count + 3, 3) > _FEATURES:
-        found.append(_beside("KRP of degree 3", KRP(3, _FEATURES, n_terms=1, **own)))
+        found.append(beside("KRP of degree 3", KRP(3, _FEATURES, n_terms=1, **own)))
     wide = total_variance(seen, list(seen.usable))
     if numbers:
         narrow = _NARROW / total_variance(seen, numbers)
-        found.append(_beside(
+        found.append(beside(
             "Fourier, numbers", RandomFourier(_FEATURES, gamma=narrow, **own), numbers_only=True
         ))  # fmt: skip
-        found.append(_beside(
+        found.append(beside(
             "landmarks, numbers", _landmarks(seen, narrow, own), numbers_only=True
         ))  # fmt: skip
-    found.append(_beside("Fourier", RandomFourier(_FEATURES, gamma=1 / wide, **own)))
-    found.append(_beside("landmarks", _landmarks(seen, 1 / wide, own)))
+    found.append(beside("Fourier", RandomFourier(_FEATURES, gamma=1 / wide, **own)))
+    found.append(beside("landmarks", _landmarks(seen, 1 / wide, own)))
     if len(numbers) > _MANY_COLUMNS:
         shorter = PCA(_SHORTENED, clip=_CLIP, **_PREPARED)
         longer = KRP(2, _FEATURES, scaling=None, clip=None, nulls="mean")
         both = chain(shorter, longer, random_state=seed)
-        found.append(_beside(f"PCA({_SHORTENED}) and KRP of degree 2", both))
+        found.append(beside(f"PCA({_SHORTENED}) and KRP of degree 2", both))
     return found
 
 
-def raw() -> list[Candidate]:
-    """The columns alone, as they are and held."""
-    return [
-        Candidate(name, (_columns(clip),), is_raw=True)
-        for name, clip in (("columns", None), ("columns, held within 3 sd", _CLIP))
-    ]
+def raw(*, hold: bool) -> list[Candidate]:
+    """The columns alone, as they are and held.
+
+    Not where time goes on: what grows with it would stand still.
+    """
+    found = [Candidate("columns", (_columns(None),), is_raw=True)]
+    if hold:
+        found.append(Candidate("columns, held within 3 sd", (_columns(_CLIP),), is_raw=True))
+    return found
 
 
 def _landmarks(seen: Seen, gamma: float, own: dict[str, Any]) -> Nystroem:
@@ -151,19 +156,21 @@ def total_variance(seen: Seen, columns: Sequence[str]) -> float:
     return 1 / float(gamma_of(SeenColumns(columns, moments, False), "standard", 2).value)
 
 
-def asked_for(maps: Iterable[FeatureMap], seed: int, loss: str) -> list[Candidate]:
+def asked_for(maps: Iterable[FeatureMap], seed: int, loss: str, *, hold: bool) -> list[Candidate]:
     """The maps that were named, each beside the columns."""
+    if isinstance(maps, FeatureMap) or not isinstance(maps, Iterable):
+        raise ParameterError(f"maps={maps!r} is not allowed: give a list of maps")
     found = []
     for one in maps:
         require_map("maps", one)
-        if getattr(one, "nulls", None) not in ("mean", "error", None):
+        mine = copied(one)
+        if getattr(mine.first, "nulls", "error") not in ("mean", "error"):
             raise ParameterError(
                 f"maps are trained with nulls='mean', and {one!r} has another: leave nulls out"
             )
-        mine = copied(one)
-        changes: dict[str, Any] = {"nulls": "mean"}
-        if mine.get_params(deep=False).get("random_state", 0) is None:
-            changes["random_state"] = seed
-        mine.set_params(**changes)
-        found.append(Candidate(f"columns + {mine!r}", (_columns(_CLIP), mine), loss=loss))
+        mine.first.set_params(nulls="mean")
+        if mine.get_params(deep=False).get("random_state", seed) is None:
+            mine.set_params(random_state=seed)
+        name = title_of(mine, mine.get_params(deep=False))
+        found.append(replace(_beside(name, mine, hold=hold), loss=loss))
     return found

@@ -62,11 +62,22 @@ class Split:
     and each fold is predicted from what was before it.
     """
 
-    def __init__(self, n_folds: int, test_share: float, *, by_class: bool, in_order: bool) -> None:
+    def __init__(
+        self,
+        n_folds: int,
+        test_share: float,
+        *,
+        by_class: bool,
+        in_order: bool,
+        in_groups: bool = False,
+    ) -> None:
         self.n_folds = n_folds
         self.test_share = test_share
         self.by_class = by_class
         self.in_order = in_order
+        self.in_groups = in_groups
+        self.n_marks = 0
+        """How many different marks there are, if they were counted."""
         self._marks: list[Array] = []
         self._codes: list[NDArray[np.int64]] = []
         self._sorted: dict[int, Array] = {}
@@ -90,7 +101,9 @@ class Split:
             return
         marks, codes = np.concatenate(self._marks), np.concatenate(self._codes)
         codes = codes if self.by_class else np.zeros_like(codes)
-        self._spread = not self.in_order and len(np.unique(marks)) < _FEW_DIFFERENT
+        self.n_marks = len(np.unique(marks))
+        together = self.in_order or self.in_groups
+        self._spread = not together and self.n_marks < _FEW_DIFFERENT
         self._sorted = {code: np.sort(marks[codes == code]) for code in np.unique(codes).tolist()}
         self._marks, self._codes = [], []
 

@@ -17,6 +17,9 @@ from sqlkrp.training.metrics import DEFAULTS, METRICS, Metric, confusion
 
 __all__ = ["Calibration", "Judge"]
 
+# Of the range of labels, how far predictions may be beyond it.
+_BEYOND = 0.5
+
 Codes = NDArray[np.int64]
 
 
@@ -51,7 +54,7 @@ class Judge:
     metric: str
     """Its name."""
     range: tuple[float, float] = (-np.inf, np.inf)
-    """What predictions of a regression are held within."""
+    """The least and the largest label of a regression."""
 
     @classmethod
     def of(
@@ -81,6 +84,21 @@ class Judge:
         return self.task == CLASSIFICATION
 
     @property
+    def reads_probabilities(self) -> bool:
+        """Whether the measure is of probabilities, and not only of which is the largest."""
+        return METRICS[self.metric].reads == "probabilities"
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """What predictions are held within: a polynomial of an outlier knows no end.
+
+        Not the range of labels, as what comes later may be beyond.
+        """
+        low, high = self.range
+        beyond = _BEYOND * (high - low)
+        return low - beyond, high + beyond
+
+    @property
     def n_targets(self) -> int:
         """How many numbers are learned of a row."""
         return 1 if len(self.classes) < 3 else len(self.classes)
@@ -96,7 +114,7 @@ class Judge:
     def said(self, decisions: Array) -> Array:
         """What a model says of decisions: its predictions, or the probabilities of classes."""
         if not self.is_classification:
-            return np.clip(decisions, *self.range)
+            return np.clip(decisions, *self.bounds)
         if self.n_targets == 1:
             second = sigmoid(decisions)
             return np.hstack([1 - second, second])

@@ -21,6 +21,9 @@ FEW_VALUES = 20
 # More classes than this are no classes that a linear model is trained for.
 _MOST_CLASSES = 1_000
 
+# Doubles hold each whole number up to this.
+_EXACT = 2.0**53
+
 Label = str | bool | int | float
 
 
@@ -91,6 +94,13 @@ class Labels:
             return CLASSIFICATION
         few = self.is_whole and len(self.codes) <= FEW_VALUES
         return CLASSIFICATION if few else REGRESSION
+
+    @property
+    def are_told_apart(self) -> bool:
+        """Whether whole numbers are read as what they are, and not as others near them."""
+        if self.is_text or not self.is_whole:
+            return True
+        return max(-self.least, self.largest) <= _EXACT
 
     @property
     def why(self) -> str:

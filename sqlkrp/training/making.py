@@ -47,7 +47,7 @@ def made(
     if isinstance(last, Answers):
         outputs, says = answer_names(last), last.says[:2]
     else:
-        whole.append(Bounds(1, *(np.array([one]) for one in judge.range)))
+        whole.append(Bounds(1, *(np.array([one]) for one in judge.bounds)))
         outputs, says = (PREDICTION,), (PREDICTION,)
     found = Model(title, None, stages.names, len(stages.stages), says, training=training)
     found.become(Program(tuple(whole), outputs), seed, dict(left_out))

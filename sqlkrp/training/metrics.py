@@ -99,6 +99,8 @@ def confusion(
 
 
 def _mean(values: Array, weights: Array | None) -> float:
+    if weights is not None and not np.sum(weights) > 0:
+        return float("nan")
     return float(np.average(values, weights=weights))
 
 

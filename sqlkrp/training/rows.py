@@ -103,6 +103,11 @@ class Rows:
             split.look(batch.marks, self.labels.look(batch.labels))
             on_batch(len(batch))
         split.close(by_class=self.labels.task == CLASSIFICATION)
+        if not split.rows and self.unweighted:
+            raise ParameterError(
+                f"no row has a weight in {self.named.weights!r} that is a number above 0: nothing "
+                "can be trained"
+            )
         if not split.rows:
             raise ParameterError(
                 f"{self._data.name} has no row with a label in {self.named.label!r}: nothing can "
@@ -173,7 +178,7 @@ class Rows:
         self.unlabelled += int(np.count_nonzero(~there))
         weights = None if named.weights is None else found[named.weights]
         if weights is not None:
-            weighed = np.isfinite(weights) & (weights >= 0)
+            weighed = np.isfinite(weights) & (weights > 0)
             self.unweighted += int(np.count_nonzero(there & ~weighed))
             there &= weighed
         row_marks = hashes_of_rows(inputs, self.seed)

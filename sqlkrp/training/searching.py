@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from sqlkrp.display import Shown
+from sqlkrp.errors import ParameterError
 from sqlkrp.stages import Array
 from sqlkrp.training.asked import SQUARES
 from sqlkrp.training.candidates import Candidate, Drawn
 from sqlkrp.training.folds import Split
-from sqlkrp.training.judging import Judge
+from sqlkrp.training.judging import Calibration, Judge
 from sqlkrp.training.losses import Batch, fit_loss, logistic, squared_hinge
 from sqlkrp.training.moments import Fit, Moments, solve, sum_of
 from sqlkrp.training.seen import Sample, Seen
@@ -49,17 +51,24 @@ class Tried(Shown):
     @property
     def mean(self) -> float:
         """Over the folds."""
-        return float(np.mean(self.scores))
+        return float(np.nanmean(self.scores))
 
     @property
     def spread(self) -> float:
         """The standard deviation over the folds."""
-        return float(np.std(self.scores, ddof=1)) if len(self.scores) > 1 else 0.0
+        return _deviation(np.array(self.scores))
 
     def error_against(self, other: Tried) -> float:
         """The standard error of the difference to another, fold by fold."""
         apart = np.subtract(self.scores, other.scores)
-        return float(np.std(apart, ddof=1) / np.sqrt(len(apart))) if len(apart) > 1 else 0.0
+        count = max(1, int(np.count_nonzero(~np.isnan(apart))))
+        return _deviation(apart) / math.sqrt(count)
+
+
+def _deviation(scores: Array) -> float:
+    """Of the folds that say something."""
+    there = scores[~np.isnan(scores)]
+    return float(np.std(there, ddof=1)) if len(there) > 1 else 0.0
 
 
 def try_all(
@@ -81,26 +90,42 @@ def try_all(
 def _tried(candidate: Candidate, seen: Seen, split: Split, judge: Judge) -> Tried:
     drawn, sample = candidate.drawn(seen), seen.drawn
     features = drawn.features(sample.inputs).astype("f8")
-    fits = _fits(candidate.loss, features, sample, split, judge)
-    penalties, scores = [], []
-    for of_fold in fits:
-        penalties = [one.penalty for _, one in of_fold]
-        scores.append([_score(features, sample, judge, fold, one) for fold, one in of_fold])
-    table = np.array(scores)
-    best = int(np.argmax(table.mean(axis=0)))
+    folds, by_fold = zip(*_fits(candidate.loss, features, sample, split, judge), strict=True)
+    rows = [sample.only(sample.folds == fold) for fold in folds]
+    penalties = [fit.penalty for fit in by_fold[0]]
+    table = np.empty((len(folds), len(penalties)))
+    for place in range(len(penalties)):
+        decisions = [
+            fits[place].decisions(features[sample.folds == fold])
+            for fold, fits in zip(folds, by_fold, strict=True)
+        ]
+        if candidate.loss == SQUARES and judge.reads_probabilities:
+            decisions = _with_probabilities(decisions, rows)
+        for number, (found, of_fold) in enumerate(zip(decisions, rows, strict=True)):
+            truths = of_fold.labels, of_fold.codes, of_fold.weights
+            table[number, place] = judge.score(found, *truths)
+    if np.isnan(table).all():
+        raise ParameterError(
+            f"no fold says what a model's {judge.metric} is, as none has rows of each class that "
+            "count: use another metric, or fewer folds"
+        )
+    best = int(np.nanargmax(np.nanmean(table[~np.isnan(table).all(axis=1)], axis=0)))
     return Tried(drawn, penalties[best], tuple(table[:, best].tolist()))
 
 
-def _score(features: Array, sample: Sample, judge: Judge, fold: int, fit: Fit) -> float:
-    held_out = sample.folds == fold
-    weights = None if sample.weights is None else sample.weights[held_out]
-    decisions = fit.decisions(features[held_out])
-    return judge.score(decisions, sample.labels[held_out], sample.codes[held_out], weights)
+def _with_probabilities(decisions: Sequence[Array], rows: Sequence[Sample]) -> list[Array]:
+    """Decisions of all folds, calibrated together as those of the one that is taken will be."""
+    weights = None
+    if rows[0].weights is not None:
+        weights = np.concatenate([one.weights for one in rows if one.weights is not None])
+    codes = np.concatenate([one.codes for one in rows])
+    calibration = Calibration.of(np.concatenate(decisions), codes, weights)
+    return [calibration.decisions(one) for one in decisions]
 
 
 def _fits(
     loss: str, features: Array, sample: Sample, split: Split, judge: Judge
-) -> Iterator[Sequence[tuple[int, Fit]]]:
+) -> Iterator[tuple[int, Sequence[Fit]]]:
     """For each fold its number and the models of the others, one for each penalty."""
     targets = judge.targets(sample.labels, sample.codes)
     pivot, middle = features.mean(axis=0), targets.mean(axis=0)
@@ -116,20 +141,20 @@ def _fits(
         if not (parts[fold].rows and before.rows):  # of few rows, or few times
             continue
         if loss == SQUARES:
-            yield [(fold, one) for one in solve(before, PENALTIES)]
+            yield fold, solve(before, PENALTIES)
             continue
         inside = np.isin(sample.folds, list(split.before(fold)))
         weights = None if sample.learning_weights is None else sample.learning_weights[inside]
         rows: list[Batch] = [(features[inside], sample.codes[inside], weights)]
         (start,) = solve(before, [_FEWER_PENALTIES[-1]])
-        found = []
+        found: list[Fit] = []
         for penalty in reversed(_FEWER_PENALTIES):
             start = fit_loss(
                 BY_PASSES[loss], _same(rows), features.shape[1], len(judge.classes),
                 penalty, (before.means, before.deviations), start, _TOLERANCE, _PASSES,
             )  # fmt: skip
-            found.append((fold, start))
-        yield found
+            found.append(start)
+        yield fold, found
 
 
 def _same(rows: list[Batch]) -> Callable[[], list[Batch]]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sqlkrp.maps.preparing import fits_in
 from sqlkrp.maps.source import NUMBER, Statistics, choose_rows
 from sqlkrp.stages import Array, Program
 from sqlkrp.training.folds import TEST, mixed
@@ -17,6 +18,9 @@ from sqlkrp.training.rows import Batch, hashed
 __all__ = ["Sample", "Seen"]
 
 Codes = NDArray[np.int64]
+
+# What of a column's size its deviation has to be.
+_LEAST_SHARE = 1e-13
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,11 @@ class Seen:
     @property
     def usable(self) -> list[str]:
         """The inputs that hold more than one value: the others say nothing."""
-        return [name for name, varies in zip(self.columns, self._all.varies, strict=True) if varies]
+        all_of_them = self._all
+        fits = fits_in(all_of_them, "float64")
+        fits &= all_of_them.std > _LEAST_SHARE * all_of_them.size  # else it is rounding
+        chosen = all_of_them.varies & fits
+        return [name for name, useful in zip(self.columns, chosen, strict=True) if useful]
 
     @property
     def numbers(self) -> list[str]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from sqlkrp.engines import connect
 from sqlkrp.engines.sources import TableSource
 from sqlkrp.errors import ColumnError, ParameterError
@@ -16,7 +18,7 @@ from sqlkrp.maps.allowed import Number, OneOf, Whole
 from sqlkrp.maps.columns import match_columns
 from sqlkrp.maps.feature_map import FeatureMap
 from sqlkrp.maps.reading import Reading, read_columns, what_becomes
-from sqlkrp.maps.source import BOOLEAN, is_table
+from sqlkrp.maps.source import BOOLEAN, NUMERIC, is_table
 from sqlkrp.models.model import Model
 from sqlkrp.sql.options import name_list
 from sqlkrp.stages import Prepare
@@ -82,7 +84,8 @@ def train(
     named = Named(label, weights, groups, time)
     reading = _reading(source, named, include, exclude, keep, categories, dates)
     labels = Labels(label, source.kinds[label], task)
-    with source.session.transaction(keep=False):
+    # What leaves the range of numbers is seen in what comes out, or left out, and told in words.
+    with source.session.transaction(keep=False), np.errstate(all="ignore"):
         return _Training(reading, named, labels, asked, on_progress).run(split)
 
 
@@ -107,8 +110,11 @@ def _split(folds: int, test_share: float, groups: str | None, time: str | None) 
         raise ParameterError(
             f"test_share={test_share!r} is not allowed: hold out at most {_LARGEST_TEST}"
         )
-    by_class = groups is None and time is None
-    return Split(folds, share, by_class=by_class, in_order=time is not None)
+    if groups is not None and time is not None:
+        raise ParameterError("groups and time both say which rows are held out: give one of them")
+    in_groups, in_order = groups is not None, time is not None
+    by_class = not (in_groups or in_order)
+    return Split(folds, share, by_class=by_class, in_order=in_order, in_groups=in_groups)
 
 
 def _reading(
@@ -126,7 +132,15 @@ def _reading(
             f"{source.data.name} is (row, feature, value) input, and a model is trained on a table "
             "with one column a feature: give such a table"
         )
+    for one in named.columns:
+        if not isinstance(one, str):
+            raise ParameterError(f"{one!r} is no name of a column: give a text")
     match_columns(named.columns, source.kinds, where=source.data.name)
+    if named.weights is not None and source.kinds[named.weights] not in NUMERIC:
+        raise ParameterError(
+            f"column {named.weights!r} is of type {source.kinds[named.weights]}, and weights are "
+            "numbers: cast it in a view"
+        )
     included = None if include is None else name_list("include", include)
     if both := [one for one in named.columns if one in (included or ())]:
         raise ColumnError(f"column {both[0]!r} is both included and no feature: leave it out")
@@ -156,6 +170,8 @@ class _Asked:
             OneOf({"balanced": ""}).require("class_weight", self.class_weight)
         Whole(10).require("sample", self.sample)
         Whole(0).require("random_state", self.seed)
+        if self.budget is not None:
+            Number(0).require("budget", self.budget)
 
 
 @dataclass
@@ -188,6 +204,11 @@ class _Training:
                     "it out, or use task='classification'"
                 )
             rows.balance(split)
+        if self.asked.loss != SQUARES and not judge.is_classification:
+            raise ParameterError(
+                f"loss={self.asked.loss!r} is for classes, and {self.labels.column!r} has numbers: "
+                f"use {SQUARES!r}"
+            )
         seen = self._seen(rows, split, source)
         tried, in_time = self._search(seen, split, judge, started)
         choice = chosen(tried, simplest=self.asked.simplest)
@@ -231,15 +252,16 @@ class _Training:
             return asked.budget is None or clock.perf_counter() - started < asked.budget
 
         # The columns alone are always tried, and by both losses, but not held and unheld by both.
-        tried = try_all(raw(), seen, split, judge, lambda _: True)
+        hold = not split.in_order
+        tried = try_all(raw(hold=hold), seen, split, judge, lambda _: True)
         others = []
         if judge.is_classification:
             best = max(tried, key=lambda one: one.mean)
             others.append(best.drawn.candidate.by(LOGISTIC))
         if asked.maps is None:
-            others += by_default(seen, asked.seed)
+            others += by_default(seen, asked.seed, hold=hold)
         else:
-            others += asked_for(asked.maps, asked.seed, asked.loss)
+            others += asked_for(asked.maps, asked.seed, asked.loss, hold=hold)
         more = try_all(others, seen, split, judge, on_tried)
         return [*tried, *more], len(more) == len(others)
 
@@ -250,6 +272,17 @@ class _Training:
     def _require_learnable(self, split: Split) -> None:
         """Raise ParameterError unless there is something to be told apart, in every fold."""
         column, count = self.labels.column, split.rows
+        if self.labels.task == CLASSIFICATION and not self.labels.are_told_apart:
+            raise ParameterError(
+                f"column {column!r} has whole numbers beyond 2^53, which are read as doubles and "
+                "would not be told apart: cast it to text for classes, or to double"
+            )
+        classes = len(self.labels.codes)
+        if self.labels.task == CLASSIFICATION and 2 * classes > count > 4:
+            raise ParameterError(
+                f"column {column!r} has {classes:,} classes in {count:,} rows, fewer than two each: "
+                "name another label"
+            )
         if self.labels.task == CLASSIFICATION and len(self.labels.codes) < 2:
             raise ParameterError(
                 f"column {column!r} has one value in all labelled rows: there is nothing to tell "
@@ -259,6 +292,12 @@ class _Training:
             raise ParameterError(
                 f"column {column!r} is {self.labels.least:g} in all labelled rows: there is "
                 "nothing to predict"
+            )
+        parts, what = split.n_folds + 1, "groups" if split.in_groups else "times"
+        if (split.in_groups or split.in_order) and 0 < split.n_marks < parts:
+            raise ParameterError(
+                f"there are {split.n_marks} different {what}, fewer than {parts} parts to hold "
+                "out: give fewer folds, or another column"
             )
         if count * (1 - split.test_share) < 2 * split.n_folds:
             raise ParameterError(
