@@ -280,8 +280,8 @@ class _Training:
         classes = len(self.labels.codes)
         if self.labels.task == CLASSIFICATION and 2 * classes > count > 4:
             raise ParameterError(
-                f"column {column!r} has {classes:,} classes in {count:,} rows, fewer than two each: "
-                "name another label"
+                f"column {column!r} has {classes:,} classes in {count:,} rows, fewer than two "
+                "each: name another label"
             )
         if self.labels.task == CLASSIFICATION and len(self.labels.codes) < 2:
             raise ParameterError(
