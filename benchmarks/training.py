@@ -246,7 +246,7 @@ def one_of_images(data: Path, way: str, features: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "images.duckdb"
         with duckdb.connect(str(path)) as connection:
-            columns = "COLUMNS(c -> c <> 'label') / 128.0 - 1"
+            columns = "COLUMNS(* EXCLUDE label) / 128.0 - 1"
             source = data / "mnist_train.parquet"
             connection.execute(
                 f"CREATE TABLE images AS SELECT label, CAST({columns} AS FLOAT) FROM '{source}'"
