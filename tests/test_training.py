@@ -421,6 +421,21 @@ def test_what_cannot_be_trained_is_said_in_one_line(change, options, told):
     assert "\n" not in str(raised.value)
 
 
+def test_maps_of_maps_are_tried():
+    maps = [sqlkrp.chain(sqlkrp.PCA(2), sqlkrp.KRP(2, 20)), sqlkrp.Ensemble(sqlkrp.KRP(2, 5), 3)]
+    told = trained(table(), exclude=["is_dear"], maps=maps).training["candidates"]
+    assert [len(one["maps"]) for one in told] == [0, 0, 1, 1]
+
+
+def test_columns_that_cannot_be_scaled_are_not_learned_of():
+    frame = table().assign(huge=lambda t: t["width"] * 1e300, key=2**53 + 2 * np.arange(400))
+    plain = trained(frame, exclude=["is_dear", "huge"])
+    found = trained(frame, exclude=["is_dear"])
+    assert (
+        found.training["candidates"][0]["features"] == plain.training["candidates"][0]["features"]
+    )
+
+
 def test_constant_columns_and_more_features_than_rows_are_no_errors():
     frame = table(60).assign(same=3.0)
     model = trained(frame, exclude=["is_dear"], maps=[sqlkrp.KRP(3, 500, random_state=0)])

@@ -1,13 +1,13 @@
-"""Features while rows stream by, for whoever learns of them: computed by NumPy in this process."""
+"""Rows that stream by: inputs and columns beside these, or features that NumPy makes of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from sqlkrp.engines.asking import query_of
+from sqlkrp.engines.inputs import Input
 from sqlkrp.engines.session import Session, TableOrFile
 from sqlkrp.engines.sources import TableSource
 from sqlkrp.engines.statistics import values_of
@@ -19,18 +19,44 @@ from sqlkrp.sql.names import quote
 from sqlkrp.sql.options import Options
 from sqlkrp.stages import Array
 
-__all__ = ["batches_of_features"]
+__all__ = ["batches_of_features", "inputs_of_rows"]
 
-Batch = tuple[Array, "Array | None"]
+_READING = "reading the rows"
+
+
+def inputs_of_rows(
+    session: Session, data: Input, inputs: Sequence[str], beside: Sequence[str]
+) -> Iterator[tuple[Array, dict[str, Array]]]:
+    """Inputs (row, input) of some rows at a time, and other columns by name: numbers, or texts.
+
+    Numbers are doubles, NaN where they are missing.
+    """
+    dialect = session.dialect
+    numbers = [*inputs, *(one for one in beside if data.kinds[one] in NUMERIC)]
+    texts = [one for one in beside if data.kinds[one] not in NUMERIC]
+    listed = values_of(data, dialect, numbers)
+    listed += [
+        f"{dialect.cast.format(value=quote(one, dialect), type=dialect.text_type)} AS t{place}"
+        for place, one in enumerate(texts)
+    ]
+    relation = f"(SELECT {', '.join(listed)} FROM {data.relation} AS named)"
+    values = [f"v{place}" for place in range(len(numbers))]
+    of_texts = [f"t{place}" for place in range(len(texts))]
+    count = len(inputs)
+    for table, columns in session.stream(relation, values, of_texts, _READING):
+        found = dict(zip(texts, columns, strict=True))
+        found |= dict(zip(numbers[count:], table[:, count:].T, strict=True))
+        yield table[:, :count], found
 
 
 def batches_of_features(
     session: Session, fitted: Fitted, table: TableOrFile | TableSource, label: str | None, rows: int
-) -> Iterator[Batch]:
+) -> Iterator[tuple[Array, Array | None]]:
     """Features of at most so many rows at a time, and their labels: numbers, or texts.
 
     All of it is in one transaction, so the rows are those of one moment.
     """
+    beside = [] if label is None else [label]
     with session.transaction(keep=False):
         query, data = query_of(session, fitted, table, Options(), run_now=True)
         if data.long is not None:
@@ -38,30 +64,10 @@ def batches_of_features(
                 "rows stream out of a table with one column a feature, and this is (row, feature, "
                 "value) input: give such a table"
             )
-        names, dialect = list(query.program.prepare.columns), session.dialect
-        texts = []
-        if label is not None:
-            match_columns([label], data.types, where=data.name)
-            if data.kinds[label] in NUMERIC:
-                names.append(label)
-            else:
-                value = quote(label, dialect)
-                texts.append(dialect.cast.format(value=value, type=dialect.text_type) + " AS t0")
-        listed = ", ".join([*values_of(data, dialect, names), *texts])
-        relation = f"(SELECT {listed} FROM {data.relation} AS named)"
-        values = [f"v{place}" for place in range(len(names))]
-        streamed = session.stream(relation, values, ["t0"] * len(texts), "reading the rows")
-        count = len(query.program.prepare.columns)
-        for table_of, others in streamed:
-            labels = _labels(table_of[:, count:], others)
-            for first in range(0, len(table_of), rows):
+        match_columns(beside, data.types, where=data.name)
+        program = query.program
+        for inputs, found in inputs_of_rows(session, data, program.prepare.columns, beside):
+            labels = None if label is None else np.ascontiguousarray(found[label])
+            for first in range(0, len(inputs), rows):
                 chosen = slice(first, first + rows)
-                features = query.program.apply(table_of[chosen, :count])
-                yield features, None if labels is None else labels[chosen]
-
-
-def _labels(numbers: Array, texts: list[Any]) -> Array | None:
-    if numbers.shape[1]:
-        found: Array = np.ascontiguousarray(numbers[:, 0])
-        return found
-    return texts[0] if texts else None
+                yield program.apply(inputs[chosen]), None if labels is None else labels[chosen]

@@ -10,7 +10,8 @@ import numpy as np
 from sqlkrp.stages import Array
 from sqlkrp.training.folds import Split
 from sqlkrp.training.judging import Judge
-from sqlkrp.training.moments import Moments, solve, sum_of
+from sqlkrp.training.moments import solve
+from sqlkrp.training.searching import moments_before
 from sqlkrp.training.seen import Sample, Seen
 
 __all__ = ["Leak", "leaks"]
@@ -56,21 +57,11 @@ def _alone(inputs: Array) -> Array:
 
 def _score(features: Array, sample: Sample, split: Split, judge: Judge) -> float:
     """The mean over folds, with the better of the penalties."""
-    targets = judge.targets(sample.labels, sample.codes)
-    parts = []
-    for fold in range(split.n_folds):
-        here = sample.folds == fold
-        parts.append(Moments.empty(np.zeros(features.shape[1]), judge.n_targets))
-        weights = None if sample.learning_weights is None else sample.learning_weights[here]
-        parts[-1].add(features[here], targets[here], weights)
     scores = []
-    for fold in split.predicted:
+    for fold, before in moments_before(features, sample, split, judge):
         here = sample.folds == fold
-        weights = None if sample.weights is None else sample.weights[here]
-        truths = sample.labels[here], sample.codes[here], weights
-        before = sum_of([parts[one] for one in split.before(fold)])
-        if not (here.any() and before.rows):
-            continue
+        rows = sample.only(here)
+        truths = rows.labels, rows.codes, rows.weights
         fits = solve(before, _PENALTIES)
         scores.append([judge.score(one.decisions(features[here]), *truths) for one in fits])
-    return float(np.max(np.mean(scores, axis=0)))
+    return float(np.max(np.nanmean(scores, axis=0)))

@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 
 from sqlkrp.engines.inputs import Input
 from sqlkrp.engines.session import Session
-from sqlkrp.engines.statistics import values_of
+from sqlkrp.engines.streaming import inputs_of_rows
 from sqlkrp.errors import ParameterError
-from sqlkrp.maps.source import NUMERIC
-from sqlkrp.sql.names import quote
 from sqlkrp.stages import Array
 from sqlkrp.training.folds import Split, hashes_of_rows, hashes_of_texts
 from sqlkrp.training.labels import CLASSIFICATION, Labels
@@ -22,7 +20,6 @@ __all__ = ["Batch", "Named", "Rows", "hashed"]
 
 # Numbers of rows that stay in memory, so that a small table is read once.
 _HELD = 8_000_000
-_READING = "reading the rows"
 
 Codes = NDArray[np.int64]
 
@@ -151,24 +148,10 @@ class Rows:
     # --- reading ----------------------------------------------------------------------------------
 
     def _read(self) -> Iterator[Batch]:
-        dialect, named, data = self._session.dialect, self.named, self._data
-        is_number = {one: data.kinds[one] in NUMERIC for one in named.columns}
-        numbers = [*self.inputs, *(one for one in named.columns if is_number[one])]
-        texts = [one for one in named.columns if not is_number[one]]
-        listed = [*values_of(data, dialect, numbers)]
-        listed += [
-            f"{dialect.cast.format(value=quote(one, dialect), type=dialect.text_type)} AS t{i}"
-            for i, one in enumerate(texts)
-        ]
-        relation = f"(SELECT {', '.join(listed)} FROM {data.relation} AS named)"
-        values = [f"v{i}" for i in range(len(numbers))]
-        of_texts = [f"t{i}" for i in range(len(texts))]
-        count = len(self.inputs)
-        for table, columns in self._session.stream(relation, values, of_texts, _READING):
-            self.bytes_read += table.nbytes + sum(_size(one) for one in columns)
-            found = dict(zip(texts, columns, strict=True))
-            found |= dict(zip(numbers[count:], table[:, count:].T, strict=True))
-            yield self._batch(table[:, :count], found)
+        rows = inputs_of_rows(self._session, self._data, self.inputs, self.named.columns)
+        for inputs, found in rows:
+            self.bytes_read += inputs.nbytes + sum(map(_size, found.values()))
+            yield self._batch(inputs, found)
 
     def _batch(self, inputs: Array, found: dict[str, Array]) -> Batch:
         """The labelled rows of some."""
@@ -214,5 +197,8 @@ def _as_ordered(values: Array) -> Array:
     return np.where(np.isnan(values), -np.inf, values)
 
 
-def _size(texts: Array) -> int:
-    return sum(len(one) for one in texts.tolist() if one is not None)
+def _size(column: Array) -> int:
+    """The bytes of its values."""
+    if column.dtype != object:
+        return column.nbytes
+    return sum(len(one.encode()) for one in column.tolist() if one is not None)

@@ -19,7 +19,7 @@ from sqlkrp.training.losses import Batch, fit_loss, logistic, squared_hinge
 from sqlkrp.training.moments import Fit, Moments, solve, sum_of
 from sqlkrp.training.seen import Sample, Seen
 
-__all__ = ["BY_PASSES", "PENALTIES", "Tried", "chosen", "try_all"]
+__all__ = ["BY_PASSES", "PENALTIES", "Tried", "chosen", "moments_before", "try_all"]
 
 #: The losses that take passes over the rows, by their names.
 BY_PASSES = {one.name: one for one in (logistic, squared_hinge)}
@@ -127,19 +127,7 @@ def _fits(
     loss: str, features: Array, sample: Sample, split: Split, judge: Judge
 ) -> Iterator[tuple[int, Sequence[Fit]]]:
     """For each fold its number and the models of the others, one for each penalty."""
-    targets = judge.targets(sample.labels, sample.codes)
-    pivot, middle = features.mean(axis=0), targets.mean(axis=0)
-    parts = []
-    for fold in range(split.n_folds):
-        here = sample.folds == fold
-        weights = None if sample.learning_weights is None else sample.learning_weights[here]
-        moments = Moments.empty(pivot, judge.n_targets, middle)
-        moments.add(features[here], targets[here], weights)
-        parts.append(moments)
-    for fold in split.predicted:
-        before = sum_of([parts[one] for one in split.before(fold)])
-        if not (parts[fold].rows and before.rows):  # of few rows, or few times
-            continue
+    for fold, before in moments_before(features, sample, split, judge):
         if loss == SQUARES:
             yield fold, solve(before, PENALTIES)
             continue
@@ -155,6 +143,25 @@ def _fits(
             )  # fmt: skip
             found.append(start)
         yield fold, found
+
+
+def moments_before(
+    features: Array, sample: Sample, split: Split, judge: Judge
+) -> Iterator[tuple[int, Moments]]:
+    """Each fold that can be predicted, with the moments of the rows that it is predicted from."""
+    targets = judge.targets(sample.labels, sample.codes)
+    pivot, middle = features.mean(axis=0), targets.mean(axis=0)
+    parts = []
+    for fold in range(split.n_folds):
+        here = sample.folds == fold
+        weights = None if sample.learning_weights is None else sample.learning_weights[here]
+        moments = Moments.empty(pivot, judge.n_targets, middle)
+        moments.add(features[here], targets[here], weights)
+        parts.append(moments)
+    for fold in split.predicted:
+        before = sum_of([parts[one] for one in split.before(fold)])
+        if parts[fold].rows and before.rows:  # of few rows, or few times, some have none
+            yield fold, before
 
 
 def _same(rows: list[Batch]) -> Callable[[], list[Batch]]:
