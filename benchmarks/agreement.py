@@ -35,6 +35,7 @@ MAPS: dict[str, sqlkrp.FeatureMap] = {
     "RandomProjection": sqlkrp.RandomProjection(50, pool="achlioptas", **_AS_IT_IS),
     "ExplicitRP": sqlkrp.ExplicitRP(2, 50, **_KERNEL),
     "Monomials": sqlkrp.Monomials(2, gamma=1.0, **_AS_IT_IS),
+    "Thresholds": sqlkrp.Thresholds(8),
     "PRP": sqlkrp.PRP(50, **_AS_IT_IS),
     "RandomMaclaurin": sqlkrp.RandomMaclaurin(50, gamma=1.0, **_AS_IT_IS),
     "TensorSketch": sqlkrp.TensorSketch(2, 50, **_KERNEL),

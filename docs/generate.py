@@ -28,11 +28,12 @@ CLI_HEAD = """
 
 `sqlkrp COMMAND --help` prints the options of a command, `sqlkrp maps NAME` those of a map.
 
-- **SOURCE** is a `.csv`, `.csv.gz`, `.tsv` or `.parquet` file, a glob of them, or a database with
-  `--table`.
+- **SOURCE** is a `.csv`, `.csv.gz`, `.tsv` or `.parquet` file, a glob of them or a URL, or a
+  database with `--table`.
 - **DB** is a database: a DuckDB file (`.duckdb`, `.ddb`, `.db`), a SQLite file (`.sqlite`,
-  `.sqlite3`, or any that is one), `postgresql://...`, or a Spark session (`local[2]`,
-  `spark://...`, `sc://...`).
+  `.sqlite3`, or any that is one), `postgresql://...`, a Spark session (`local[2]`,
+  `spark://...`, `sc://...`), or [what DuckDB attaches](engines.md#what-duckdb-attaches-and-reads)
+  (`md:...`, `ducklake:...`, `s3://....duckdb`).
 - **DEST** is `.csv`, `.csv.gz`, `-` for CSV on standard output, or from DuckDB `.parquet`; from
   Spark a folder of one of these names.
 - **NAME** of a column is one name, matched exactly. An option that may be repeated takes one

@@ -13,13 +13,17 @@ __all__ = ["Shown", "html_table"]
 
 def html_table(title: str, rows: Mapping[str, Any]) -> str:
     """A small table of labels and values, for a notebook; every text is escaped."""
-    # No styles: a notebook has its own, for tables too.
+    # Hardly a style: a notebook has its own, for tables too. But to the right, labels would stand
+    # far from under a long title.
+    left = 'style="text-align: left"'
     lines = [
-        f"<tr><th>{escape(visible(label))}</th><td>{escape(visible(_worded(value)))}</td></tr>"
+        f"<tr><th {left}>{escape(visible(label))}</th>"
+        f"<td {left}>{escape(visible(_worded(value)))}</td></tr>"
         for label, value in rows.items()
     ]
-    caption = f"<caption>{escape(visible(title))}</caption>"
-    return f"<table>{caption}<tbody>{''.join(lines)}</tbody></table>"
+    # A row, as a caption would be as narrow as the facts, and a long one many lines.
+    head = f'<tr><th colspan="2" {left}>{escape(visible(title))}</th></tr>'
+    return f"<table><thead>{head}</thead><tbody>{''.join(lines)}</tbody></table>"
 
 
 def _worded(value: Any) -> str:

@@ -5,8 +5,12 @@ Each message is one line: what was given, what is allowed, what to do.
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
 __all__ = [
     "ColumnError",
+    "ColumnTypeError",
     "EngineError",
     "FitWarning",
     "InconsistentMapError",
@@ -14,11 +18,13 @@ __all__ = [
     "MapFileError",
     "MissingValueError",
     "NotFittedError",
+    "NotSaidError",
     "ParameterError",
     "RangeWarning",
     "SqlkrpError",
     "TargetExistsError",
     "UnknownParameterError",
+    "not_fitted",
     "visible",
 ]
 
@@ -49,8 +55,16 @@ class UnknownParameterError(ParameterError, TypeError):
     """A parameter does not exist."""
 
 
+class NotSaidError(ParameterError, AttributeError):
+    """A model is asked for what it does not say; to scikit-learn it has no such attribute."""
+
+
 class ColumnError(SqlkrpError, ValueError):
     """A column or table is missing, ambiguous, or of a type that cannot be used."""
+
+
+class ColumnTypeError(ColumnError, TypeError):
+    """A table without names holds what is no number."""
 
 
 class InconsistentMapError(SqlkrpError):
@@ -70,6 +84,20 @@ class MissingValueError(SqlkrpError, ValueError):
 
 class NotFittedError(SqlkrpError, ValueError, AttributeError):
     """The map is not fitted yet."""
+
+
+def not_fitted(message: str) -> NotFittedError:
+    """The error, which is scikit-learn's own too where that is used: its users catch that one."""
+    theirs = sys.modules.get("sklearn.exceptions")
+    if theirs is None:
+        return NotFittedError(message)
+
+    class BothError(NotFittedError, theirs.NotFittedError):  # type: ignore[misc, name-defined]
+        def __reduce__(self) -> Any:  # between processes
+            return not_fitted, (str(self),)
+
+    BothError.__name__ = BothError.__qualname__ = NotFittedError.__name__
+    return BothError(message)
 
 
 class MapFileError(SqlkrpError, ValueError):

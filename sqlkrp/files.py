@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import fnmatch
 import glob
 import hashlib
 import io
@@ -15,21 +16,25 @@ import itertools
 import os
 import re
 import shutil
+import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sqlkrp.errors import ParameterError, TargetExistsError
+from sqlkrp.urls import File, Url
 
 __all__ = [
     "csv_text",
+    "own_folder",
     "own_number",
     "remove_dead",
     "require_free",
     "require_no_folder",
     "require_other_file",
     "reserve",
+    "write_files",
     "write_folder",
     "write_whole",
     "writing_elsewhere",
@@ -90,6 +95,51 @@ def write_folder(target: Path, own: re.Pattern[str], *, replace: bool) -> Iterat
         _remove(old)
 
 
+def write_files(
+    folder: Path, texts: Mapping[str, str], own: Mapping[str, bool], *, replace: bool
+) -> None:
+    """Write files by their paths in a folder, which may hold others: none before all are whole.
+
+    Those that are there as they would be written stay. Others are replaced on request, if they are
+    our ``own``. Folders are made, and removed again if no file comes to be in them.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise ParameterError(f"{str(folder)!r} is a file: give the name of a folder")
+    changed = {}
+    for name, text in texts.items():
+        path = folder / name
+        if path.is_file() and path.read_bytes() == text.encode():
+            continue
+        if os.path.lexists(path) and replace and not own[name]:
+            raise TargetExistsError(
+                f"{str(path)!r} is there, and not of sqlkrp: choose another name, or move it away"
+            )
+        if not replace:
+            require_free(path)
+        changed[path] = text
+    with _folders(folder, changed), contextlib.ExitStack() as writing:
+        for path, text in changed.items():
+            part = writing.enter_context(write_whole(path, replace=replace))
+            part.write_bytes(text.encode())
+
+
+@contextlib.contextmanager
+def _folders(root: Path, paths: Iterable[Path]) -> Iterator[None]:
+    """A block that has the folders of files; those that stay empty are removed after it."""
+    if not root.parent.is_dir():
+        raise ParameterError(f"there is no folder {str(root.parent)!r} to write to: create it")
+    wanted = {root, *(path.parent for path in paths)}
+    made = [one for one in sorted(wanted) if not one.exists()]
+    try:
+        for one in made:
+            one.mkdir(exist_ok=True)
+        yield
+    finally:
+        for one in reversed(made):
+            with contextlib.suppress(OSError):  # it is not empty
+                one.rmdir()
+
+
 def remove_dead(folder: Path, name: re.Pattern[str]) -> bool:
     """Remove what is named so in a folder, if the process that the first group tells is gone.
 
@@ -113,6 +163,18 @@ def reserve(path: Path) -> Iterator[Path]:
     finally:
         _remove(path)
         _in_use.discard(path)
+
+
+@contextlib.contextmanager
+def own_folder(what: str) -> Iterator[Path]:
+    """The path of a folder for what is not kept, of this process; those of dead ones are removed.
+
+    Who has something to put there creates it.
+    """
+    parent = Path(tempfile.gettempdir())
+    remove_dead(parent, re.compile(rf"sqlkrp-{what}-(\d+)-\d+"))
+    with reserve(parent / f"sqlkrp-{what}-{own_number()}") as folder:
+        yield folder
 
 
 def own_number() -> str:
@@ -191,26 +253,31 @@ def _require_writable(part: Path) -> None:
     part.unlink()
 
 
-def require_free(target: Path) -> None:
-    """Raise TargetExistsError if there is something of this name."""
-    if os.path.lexists(target):
+def require_free(target: File, *, is_there: bool = False) -> None:
+    """Raise TargetExistsError if there is something of this name, or it is known to be there."""
+    if is_there or (isinstance(target, Path) and os.path.lexists(target)):
         raise TargetExistsError(
             f"{str(target)!r} exists already: choose another name, or replace it (replace=True)"
         )
 
 
-def require_no_folder(source: Path) -> None:
+def require_no_folder(source: File) -> None:
     """Raise ParameterError if what is to be read is a folder."""
-    if source.is_dir():
+    if isinstance(source, Path) and source.is_dir():
         raise ParameterError(
             f"{str(source)!r} is a folder: name a file in it, or several by a glob such as '*.csv'"
         )
 
 
-def require_other_file(target: Path, source: str | Path) -> None:
+def require_other_file(target: File, source: str | File) -> None:
     """Raise ParameterError if writing to ``target`` would overwrite a file that is read."""
-    read = [str(source), *glob.glob(str(source), recursive=True)]
-    if target.exists() and any(os.path.exists(one) and target.samefile(one) for one in read):
+    if isinstance(target, Url):
+        overwrites = fnmatch.fnmatchcase(str(target), str(source)) or str(target) == str(source)
+    else:
+        read = [str(source), *glob.glob(str(source), recursive=True)]
+        there = [one for one in read if target.exists() and os.path.exists(one)]
+        overwrites = any(target.samefile(one) for one in there)
+    if overwrites:
         raise ParameterError(f"{str(target)!r} is read by this: write to another file")
 
 

@@ -117,7 +117,7 @@ def loads(text: str, kinds: Kinds[SomeMap], where: str) -> SomeMap:
         )
     try:
         content = _content(document)
-        fitted = _new(content.map, content.parameters, kinds)
+        fitted = unfitted(content.map, content.parameters, kinds)
         fitted.restore(content)
         same = digest(content.program) == document["digest"]
     except InconsistentMapError as bad:
@@ -259,14 +259,14 @@ def _part_content(value: Any, encode: Callable[[NDArray[Any]], Any]) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _new(name: str, parameters: dict[str, Any], kinds: Kinds[SomeMap]) -> SomeMap:
+def unfitted(name: str, parameters: dict[str, Any], kinds: Kinds[SomeMap]) -> SomeMap:
     """A map of this name; one that is a parameter is written as the outermost is."""
 
     def value_of(value: Any) -> Any:
         if isinstance(value, list):
             return tuple(map(value_of, value))
         if isinstance(value, dict) and value.keys() >= {"map", "parameters"}:
-            return _new(value["map"], value["parameters"], kinds)
+            return unfitted(value["map"], value["parameters"], kinds)
         return value
 
     if name not in kinds:

@@ -7,7 +7,7 @@ drawn again. What only one map draws (landmarks, degrees, hashes) it draws from 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +26,14 @@ __all__ = [
     "draw_signs",
     "generator",
     "hadamard_block_size",
+    "seed_of",
 ]
 
 # An iid pool is drawn a slab of rows at a time so that a very wide table needs no p x d array of
 # doubles; the slabs read one stream, so their size does not change what is drawn.
 _SLAB_ENTRIES = 4_000_000
+# Seeds that generators of others draw from: what every kind of them can.
+_SEEDS = 2**62
 
 
 class SignTable(NamedTuple):
@@ -44,6 +47,19 @@ class SignTable(NamedTuple):
 def generator(seed: int) -> np.random.Generator:
     """The one kind of generator that draws maps: PCG64 on an explicit seed."""
     return np.random.Generator(np.random.PCG64(seed))
+
+
+def seed_of(random_state: Any) -> int:
+    """The seed that a ``random_state`` comes to: its own, or one that is drawn."""
+    if random_state is None:
+        entropy = np.random.SeedSequence().entropy
+        assert isinstance(entropy, int)
+        return entropy
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(_SEEDS, dtype=np.int64))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(_SEEDS))
+    return int(random_state)
 
 
 def draw_achlioptas(

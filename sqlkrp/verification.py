@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from sqlkrp.display import Shown
 from sqlkrp.stages import Array, Program
 
-__all__ = ["Stored", "Verification", "compare"]
+__all__ = ["TOLERANCES", "Stored", "Verification", "compare"]
 
-# Rounding differs between a balanced sum, a hash aggregate and BLAS; a wrong sign differs by far
-# more than this share of a feature's own size.
-_TOLERANCES = {"float64": 1e-9, "float32": 1e-3}
+#: Rounding differs between a balanced sum, a hash aggregate and BLAS; a wrong sign differs by far
+#: more than this share of a feature's own size.
+TOLERANCES = {"float64": 1e-9, "float32": 1e-3}
 # How many roundings of a single operation are taken for one: orders of sums differ.
 _ROUNDINGS = 4
 _ROWS_AT_ONCE = 100
@@ -166,7 +166,7 @@ def compare(
             rounding[rows] = program.rounding(inputs[rows], eps)
     explained = np.isfinite(difference) & (difference <= rounding)
     unexplained = _share(np.where(explained, 0.0, difference), largest)
-    tolerance = _TOLERANCES[dtype] if tolerance is None else tolerance
+    tolerance = TOLERANCES[dtype] if tolerance is None else tolerance
     return Verification(
         program.names,
         len(found),

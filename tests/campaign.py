@@ -135,6 +135,7 @@ MAPS: dict[str, Any] = {
     "monomials": lambda rng, k, **others: sqlkrp.Monomials(
         one_of(rng, 1, 2, 3), **polynomial(rng), **others
     ),
+    "thresholds": lambda rng, k, **others: sqlkrp.Thresholds(k, **others),
     "prp": lambda rng, k, **others: sqlkrp.PRP(k, n_matrices=one_of(rng, 2, 4), **others),
     "maclaurin": lambda rng, k, **others: sqlkrp.RandomMaclaurin(
         k, degree=one_of(rng, 1, 2, 5), **polynomial(rng), **others

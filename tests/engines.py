@@ -8,7 +8,6 @@ from datetime import date
 from pathlib import Path
 from urllib.parse import quote as url_quote
 
-import chdb.session
 import datafusion
 import duckdb
 import numpy as np
@@ -17,6 +16,7 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet
 import pymysql
+import pytest
 import zetasql.types as googlesql
 from zetasql.api import (
     Analyzer,
@@ -350,7 +350,8 @@ class ClickHouse(Printed):
 
     def __init__(self, folder: Path):
         self.folder = folder
-        self.session = chdb.session.Session(str(folder / "chdb"))
+        sessions = pytest.importorskip("chdb.session", reason="chdb is not of this Python")
+        self.session = sessions.Session(str(folder / "chdb"))
         # The database that is there at first takes names of tables for patterns of files.
         self.execute("CREATE DATABASE tests ENGINE = Atomic")
         self.execute("USE tests")

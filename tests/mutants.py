@@ -842,8 +842,8 @@ MUTANTS = [
     ),
     Mutant(
         "sqlkrp/files.py",
-        "and target.samefile(one) for one in read",
-        "and str(target) == one for one in read",
+        "any(target.samefile(one) for one in there)",
+        "str(target) in there",
         "a file is written over under another name of it while it is read",
         ("tests/test_cli.py::test_an_export_does_not_replace_the_database_it_reads",),
     ),
@@ -860,6 +860,42 @@ MUTANTS = [
         "            target.write_bytes(part.read_bytes())\n        else:",
         "a file that is replaced is half written for whoever reads it",
         ("tests/test_mapfile.py::test_a_file_that_is_replaced_is_whole_at_any_time",),
+    ),
+    # --- distortion
+    Mutant(
+        "sqlkrp/sql/pairs.py",
+        "(found - 2 * v) / (lengths - 2 * k) - 1 END",
+        "(found - v) / (lengths - 2 * k) - 1 END",
+        "a distance in SQL lacks an inner product",
+        ("tests/test_distortion.py::test_an_exact_map_has_no_distortion",),
+    ),
+    Mutant(
+        "sqlkrp/sql/pairs.py",
+        "SELECT i, j, SUM(v) AS v FROM (",
+        "SELECT i, j, MAX(v) AS v FROM (",
+        "of features in several tables only one table counts",
+        ("tests/test_distortion.py::test_many_features_are_added_up_in_parts",),
+    ),
+    Mutant(
+        "sqlkrp/sql/pairs.py",
+        'twice = "CASE WHEN i = j THEN 1 ELSE 2 END"',
+        'twice = "1"',
+        "half of a matrix is taken for all of it",
+        ("tests/test_distortion.py::test_an_engine_finds_what_numpy_does",),
+    ),
+    Mutant(
+        "sqlkrp/maps/kernels.py",
+        "Linear.scaled(1, -1 / a**2, 1.0)",
+        "Linear.scaled(1, -1 / a, 1.0)",
+        "a map is held against another kernel than its own",
+        ("tests/test_distortion.py::test_maps_that_are_nearly_unbiased_are_near_what_they_claim",),
+    ),
+    Mutant(
+        "sqlkrp/maps/variances.py",
+        "degree**2 / hyperplanes - degree / (terms * components)",
+        "degree**2 / hyperplanes",
+        "what components share is counted twice",
+        ("tests/test_distortion.py::test_what_theory_predicts_is_measured",),
     ),
     # --- verification and the command line
     Mutant(
@@ -943,8 +979,8 @@ MUTANTS = [
     ),
     Mutant(
         "sqlkrp/cli/destinations.py",
-        "if not replace and not Path(path).is_dir():",
-        "if not Path(path).is_dir():",
+        "if not replace and isinstance(target, Path) and",
+        "if isinstance(target, Path) and",
         "--force does not replace a file",
         ("tests/test_cli.py::test_featurize_does_not_overwrite_before_or_after_the_work",),
     ),
@@ -972,15 +1008,15 @@ MUTANTS = [
     ),
     Mutant(
         "sqlkrp/engines/asking.py",
-        "guard=not (run_now and session.can.transactions)",
-        "guard=not session.can.transactions",
+        "guard=any_rows or not (run_now and session.can.transactions)",
+        "guard=any_rows or not session.can.transactions",
         "a view does not stop at a missing value",
         ("tests/test_contract.py::test_a_view_computes_when_it_is_read_and_guards_itself",),
     ),
     Mutant(
         "sqlkrp/engines/asking.py",
-        "guard=not (run_now and session.can.transactions)",
-        "guard=not run_now",
+        "guard=any_rows or not (run_now and session.can.transactions)",
+        "guard=any_rows or not run_now",
         "without transactions nothing stops at a value that went missing meanwhile",
         ("tests/test_capabilities.py::test_an_engine_of_single_statements_creates_and_exports",),
     ),
@@ -1107,9 +1143,9 @@ MUTANTS = [
         ("tests/test_sqlite.py::test_rows_that_are_fetched_in_parts_are_all_written_and_counted",),
     ),
     Mutant(
-        "sqlkrp/engines/__init__.py",
-        '(r"(password\\s*=\\s*).*", r"\\1...", target',
-        '(r"(password\\s*=\\s*).*", r"\\g<0>", target',
+        "sqlkrp/urls.py",
+        '_PASSWORD.sub(r"\\1...", told)',
+        "told",
         "a message repeats the password of what is no database",
         ("tests/test_cli.py::test_no_message_repeats_a_password",),
     ),
@@ -1310,6 +1346,72 @@ MUTANTS = [
         "types = []",
         "arrays that are kept are written to Parquet as arrays of a fixed size",
         ("tests/test_duckdb.py::test_parquet_has_groups_of_rows_that_fit_into_memory",),
+    ),
+    # --- tables that grow -----------------------------------------------------------------------
+    Mutant(
+        "sqlkrp/engines/asking.py",
+        "guard=any_rows or not (",
+        "guard=not (",
+        "the first rows are written unchecked, where other ones came first when they were checked",
+        ("tests/test_growing.py::test_a_limit_is_a_first_look_and_then_the_next_rows",),
+    ),
+    Mutant(
+        "sqlkrp/engines/growing.py",
+        " WHERE there.k0 IS NULL)",
+        ")",
+        "rows that are there are added again",
+        (
+            "tests/test_growing.py::test_without_a_key_all_rows_are_added",
+            "tests/test_growing.py::test_only_new_rows_are_checked_and_computed",
+        ),
+    ),
+    Mutant(
+        "sqlkrp/engines/growing.py",
+        'order = ", ".join(f"{quote(name, dialect)} ASC" for name in key)',
+        'order = ""',
+        "of sparse rows, those that are checked and those that are written may be others",
+        ("tests/test_growing.py::test_the_first_rows_are_those_of_the_key",),
+    ),
+    Mutant(
+        "sqlkrp/engines/targets.py",
+        "if there != target.told:",
+        "if there is None:",
+        "a table takes rows of another map",
+        ("tests/test_growing.py::test_only_the_map_that_made_a_table_adds_to_it",),
+    ),
+    Mutant(
+        "sqlkrp/engines/duckdb_running.py",
+        "self.comment(target, self.told(target), view=False)",
+        "pass",
+        "two connections to DuckDB add the same rows",
+        (
+            "tests/test_growing.py::"
+            "test_a_transaction_that_began_before_others_added_rows_adds_none_again",
+        ),
+    ),
+    Mutant(
+        "sqlkrp/engines/postgres.py",
+        'self._send(f"LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE")',
+        "pass",
+        "two connections to Postgres add the same rows",
+        ("tests/test_growing.py::test_postgres_sees_what_was_added_while_it_waited",),
+    ),
+    Mutant(
+        "sqlkrp/engines/postgres.py",
+        'sees_the_latest=own or level.startswith("read")',
+        "sees_the_latest=True",
+        "a transaction that is older than rows adds them again",
+        (
+            "tests/test_growing.py::"
+            "test_a_transaction_that_began_before_others_added_rows_adds_none_again",
+        ),
+    ),
+    Mutant(
+        "sqlkrp/engines/macros.py",
+        "parameter = _free_parameter(fitted, options)",
+        "parameter = _PARAMETER",
+        "a macro takes a column for the name of its table",
+        ("tests/test_macros.py::test_no_name_becomes_sql_and_no_column_is_taken_for_the_table",),
     ),
     # --- paths ----------------------------------------------------------------------------------
     Mutant(

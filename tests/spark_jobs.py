@@ -161,6 +161,33 @@ def shuffles(folder, master):
     assert sent["tables"] > 0
 
 
+def training(folder, master):
+    """It is the executors that look at the rows: what all tasks hand back says so, too."""
+    log = Path(folder, "log")
+    log.mkdir()
+    more = {
+        "spark.eventLog.enabled": "true", "spark.eventLog.dir": f"file:{log}",
+        "spark.eventLog.compress": "false",
+    }  # fmt: skip
+    values = np.random.default_rng(0).normal(size=(20_000, 21)).round(6)
+    values[:, 20] += values[:, 0] * values[:, 1]
+    names = [*(f"c{i}" for i in range(20)), "y"]
+    table = pa.table(dict(zip(names, values.T, strict=True)))
+    pq.write_table(table, f"{folder}/t.parquet")
+    options = {"maps": [sqlkrp.KRP(2, 20, random_state=1)], "sample": 500}
+    with session(master, settings(folder) | more) as spark:
+        parted = spark.read.parquet(f"{folder}/t.parquet").repartition(4)
+        there = sqlkrp.train(sqlkrp.connect(spark).source(parted), "y", **options)
+    here = sqlkrp.train(table.to_pandas(), "y", **options)
+    assert np.allclose(there.predict(values[:, :20]), here.predict(values[:, :20]), rtol=1e-8)
+    handed_back = sum(task["Task Metrics"]["Result Size"] for task in tasks(log))
+    read = there.training["bytes_read"]
+    print(json.dumps({"read": read, "handed back": handed_back, "table": values.nbytes}))
+    # Spark has a byte in one or two, and some thousands about each task.
+    assert read < handed_back < 1.6 * read + 100_000
+    assert handed_back < 0.35 * values.nbytes
+
+
 def cut_off_table(folder, master):
     """It says when rows are written, and takes long enough to be killed."""
     with session(master, settings(folder)) as spark:
@@ -205,7 +232,7 @@ def next_run(folder, master):
 JOBS = {
     one.__name__: one
     for one in (
-        killed_executor, speculation, shuffles, cut_off_table, cut_off_folder, next_run,
+        killed_executor, speculation, shuffles, training, cut_off_table, cut_off_folder, next_run,
     )
 }  # fmt: skip
 

@@ -6,6 +6,7 @@ import functools
 import hashlib
 import json
 import time
+import warnings
 from pathlib import Path
 
 import duckdb
@@ -50,6 +51,7 @@ EVERY_STAGE = {
         sqlkrp.RandomFourier(size, scaling="standard", gamma=0.05),
         random_state=0,
     ),
+    "thresholds": lambda size=6, **options: sqlkrp.Thresholds(size, **options),
 }
 
 
@@ -71,6 +73,14 @@ def matrix(stage) -> np.ndarray:
     dense = np.zeros((stage.n_outputs, stage.n_inputs))
     dense[stage.output, stage.input] = stage.value
     return dense
+
+
+@contextlib.contextmanager
+def unwarned():
+    """A block whose warnings are of no interest."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def store(connection, frame: pd.DataFrame, table: str = "t") -> None:

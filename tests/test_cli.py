@@ -6,9 +6,11 @@ import io
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import duckdb
@@ -219,8 +221,30 @@ def test_features_on_standard_output_are_not_mixed_with_words(run_cli, tmp_path)
     assert (tmp_path / "m.json").exists()
 
 
-def test_a_reader_that_goes_away_is_no_error(tmp_path):
-    command = f"{sys.executable} -m sqlkrp featurize {DIGITS} --to - --components 500 -q | head -1"
+# As on systems on which a pipe has no name.
+WITHOUT_PIPES = """
+import sys
+from sqlkrp.engines import duckdb_writing
+duckdb_writing._HAS_PIPES = False
+from sqlkrp.cli import main
+sys.exit(main())
+"""
+
+
+def test_standard_output_needs_no_names_of_pipes(run_cli, monkeypatch, tmp_path):
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    arguments = ("featurize", DIGITS, "--components", 4, "--keep", "label", "--to", "-", "-q")
+    piped = run_cli(*arguments).stdout
+    monkeypatch.setattr("sqlkrp.engines.duckdb_writing._HAS_PIPES", False)
+    assert run_cli(*arguments).stdout == piped
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+@pytest.mark.parametrize("program", ["-m sqlkrp", f"-c {shlex.quote(WITHOUT_PIPES)}"])
+def test_a_reader_that_goes_away_is_no_error(tmp_path, program):
+    options = "--to - --components 500 -q"
+    command = f"{sys.executable} {program} featurize {DIGITS} {options} | head -1"
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, cwd=tmp_path
     )
@@ -406,6 +430,33 @@ def test_run_creates_tables_and_views(run_cli, warehouse, drawn):
         assert len(names) == 3
 
 
+def test_rows_are_added_and_replaced_on_the_command_line(
+    run_cli, warehouse, drawn, model_file, tmp_path
+):
+    at = ("--db", "w.duckdb", "--table", "t", "--key", "id")
+    told = run_cli("run", "m.json", *at, "--into", "f", "--append", "--limit", 20).stdout
+    assert "added to  f: 20 rows, 9 columns" in told
+    assert "added to  f: 30 rows" in run_cli("run", "m.json", *at, "--into", "f", "--append").stdout
+    told = run_cli("run", "m.json", *at, "--into", "f", "--upsert").stdout
+    assert "updated  f: 50 rows, 50 of them in place of old ones" in told
+    told = run_cli("score", model_file, *at, "--into", "s", "--append").stdout
+    assert "added to  s: 50 rows of label, decision" in told
+    assert "updated" in run_cli("score", model_file, *at, "--into", "s", "--upsert").stdout
+    run_cli("export", "m.json", *at[:4], "--to", "look.csv", "--limit", 3)
+    assert len(read_table(tmp_path / "look.csv")) == 3
+    for more, message in (
+        (["--append", "--replace"], "--replace and --append are both given"),
+        (["--limit", "0", "--append"], "--limit 0"),
+        ([], "give --append or --upsert, too"),
+        (["--append", "--keep", "name"], "do not have the same columns: 'name'"),
+    ):
+        assert message in run_cli("run", "m.json", *at, "--into", "f", *more, code=2).stderr
+    asked = ("run", "m.json", *at[:4], "--into", "f", "--upsert")
+    assert "(--key NAME)" in run_cli(*asked, code=2).stderr
+    asked = ("export", "m.json", *at[:4], "--to", "x.csv", "--append")
+    assert "no files that are appended to" in run_cli(*asked, code=2).stderr
+
+
 @pytest.mark.parametrize("target", ["f.csv", "f.csv.gz", "f.parquet"])
 def test_export_from_a_database_and_from_a_file(run_cli, warehouse, drawn, tmp_path, target):
     run_cli("export", "m.json", "--db", "w.duckdb", "--table", "t", "--keep", "id", "--to", target)
@@ -557,9 +608,6 @@ def test_inspect_tells_all(run_cli, drawn):
         (["tables", "m.json", "-o", "/proc/x"], "the folder '/proc' cannot be written to"),
         (["draw", "mysql://me:secret@x/y", "--table", "t", "-o", "n.json"],
          "no engine here is reached by mysql://"),
-        (["draw", "s3://x/y.parquet", "-o", "n.json"], "no file is read from a URL"),
-        (["export", "m.json", "--file", "https://x/y.csv", "--to", "f.csv"], "from a URL"),
-        (["run", "m.json", "--db", "http://x/y.db", "--table", "t", "--into", "f"], "from a URL"),
         (["draw", "../", "-o", "n.json"], "is a folder: name a file in it"),
         (["draw", "..", "--table", "t", "-o", "n.json"], "is a folder: name a file in it"),
         (["draw", DIGITS, "-o", "n.json", "--components", "1" + "0" * 14], "number <= 10000000"),

@@ -11,8 +11,9 @@ from sklearn.model_selection import train_test_split
 from support import FORMS, dyadic, store
 
 import sqlkrp
+from sqlkrp.engines.duckdb_frames import RelationSource
 from sqlkrp.errors import ColumnError, FitWarning, MapFileError, ParameterError
-from sqlkrp.maps import source as sources
+from sqlkrp.maps.arrays import ArraySource
 from sqlkrp.maps.parameters import title_of
 from sqlkrp.stages import apply
 
@@ -109,8 +110,7 @@ def test_values_beyond_the_bounds_are_read_as_these(engine, form, nulls, dtype):
                         "flag": [0.0, 1.0, 7.0, 1.0]})  # fmt: skip
     if nulls != "error":
         new.loc[4] = [np.nan, 1e9, 1.0]
-    new["id"] = np.arange(len(new))
-    engine.store(new)
+    engine.store(new.assign(id=np.arange(len(new))))
     found = engine.features(krp, keep=["id"], form=form)[:, 1:]
     expected = krp.transform(new)
     tolerance = 1e-12 if dtype == "float64" and form == "wide" else 1e-5
@@ -268,9 +268,9 @@ def test_every_source_has_the_same_statistics(connection):
     frame.iloc[4, 0] = np.nan
     store(connection, frame)
     names = list(frame)
-    of_frame = sources.ArraySource(frame).statistics(names)
+    of_frame = ArraySource(frame).statistics(names)
     for source in (sqlkrp.connect(connection).source("t"),
-                   sqlkrp.engines.duckdb.RelationSource(connection.table("t"))):  # fmt: skip
+                   RelationSource(connection.table("t"))):  # fmt: skip
         found = source.statistics(names)
         for name in ("count", "min", "max", "zeros", "whole"):
             expected = getattr(of_frame, name)
@@ -353,7 +353,7 @@ def test_columns_that_tell_nothing_are_named(connection, columns, warned):
     store(connection, frame)
     for data in (frame, sqlkrp.connect(connection).source("t")):
         with pytest.warns(FitWarning, match=warned) as caught:
-            sqlkrp.KRP(2, 3, random_state=0).fit(data)
+            sqlkrp.KRP(2, 3, nulls="propagate", random_state=0).fit(data)
         assert len(caught) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error", FitWarning)
@@ -370,8 +370,9 @@ def test_whole_numbers_that_repeat_are_no_key():
 
 def test_rows_that_are_all_alike_are_said_to_be():
     for frame in (dyadic(1, 4), pd.DataFrame({"a": [2, np.inf, np.nan]})):
+        krp = sqlkrp.KRP(2, 3, scaling="standard", nulls="propagate", random_state=0)
         with pytest.warns(FitWarning, match="no column holds more than one finite value here"):
-            sqlkrp.KRP(2, 3, scaling="standard", random_state=0).fit(frame)
+            krp.fit(frame)
 
 
 @pytest.mark.parametrize(
@@ -436,7 +437,7 @@ def test_statistics_stay_in_range_and_are_the_same_for_every_source(connection, 
     frame = pd.DataFrame({"a": random(0).normal(size=80) * size, "b": random(1).normal(size=80)})
     store(connection, frame)
     plain = (frame / [size, 1]).std(ddof=0) * [size, 1]
-    for source in (sources.ArraySource(frame), sqlkrp.connect(connection).source("t")):
+    for source in (ArraySource(frame), sqlkrp.connect(connection).source("t")):
         assert np.allclose(source.statistics(["a", "b"]).std, plain, rtol=1e-12, atol=0)
 
 
@@ -484,6 +485,10 @@ def test_a_warning_is_where_the_map_is_fitted():
     assert caught[0].filename == __file__
 
 
-def test_rows_without_values_are_said_to_tell_nothing():
+def test_rows_without_values_are_said_to_tell_nothing(connection):
+    store(connection, dyadic(2, 4))
+    connection.execute("DELETE FROM t")  # a table may be filled later, and a DataFrame is not
     with pytest.warns(FitWarning, match="no column holds a value here"):
+        sqlkrp.KRP(2, 3, random_state=0).fit(sqlkrp.connect(connection).source("t"))
+    with pytest.raises(ColumnError, match=r"0 sample\(s\) \(shape=\(0, 4\)\) while a minimum of 1"):
         sqlkrp.KRP(2, 3, random_state=0).fit(dyadic(0, 4))

@@ -1,8 +1,15 @@
 """What a notebook's last line shows: one line as text, and a small table as HTML."""
 
+import re
+import sys
 from html.parser import HTMLParser
 
+import pandas as pd
 import pytest
+from sklearn.linear_model import RidgeClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import estimator_html_repr
 from support import dyadic, store
 
 import sqlkrp
@@ -22,7 +29,7 @@ class Page(HTMLParser):
         assert self.open == []
 
     def handle_starttag(self, tag, attrs):
-        assert attrs == []  # nothing is loaded from elsewhere
+        assert {name for name, _ in attrs} <= {"colspan", "style"}  # nothing is loaded
         self.tags.add(tag)
         self.open.append(tag)
 
@@ -66,10 +73,11 @@ def test_everything_has_a_repr_of_one_line(shown):
     )
 
 
-def test_everything_is_a_small_table_in_a_notebook(shown):
+def test_everything_is_a_small_table_in_a_notebook(shown, monkeypatch):
+    monkeypatch.delitem(sys.modules, "sklearn", raising=False)
     for name, one in shown.items():
         page = Page(one._repr_html_())
-        assert page.tags == {"table", "caption", "tbody", "tr", "th", "td"}, name
+        assert page.tags == {"table", "thead", "tbody", "tr", "th", "td"}, name
         assert name in page.texts[0]
         assert one._repr_html_().count("<tr>") <= 16
         assert "".join(page.texts).isprintable()
@@ -79,9 +87,29 @@ def test_everything_is_a_small_table_in_a_notebook(shown):
     )
 
 
-def test_an_unfitted_map_shows_that_it_is_not_fitted():
+def test_beside_scikit_learn_a_map_has_its_diagram_in_front_of_the_table(shown):
+    named = sqlkrp.Monomials(1).fit([HOSTILE, "a"])
+    for one in (shown["KRP"], shown["Ensemble"], named):
+        diagram, table, facts = one._repr_html_().partition("<table><thead><tr><th colspan")
+        assert re.search(r'class="sk-(label|estimator) fitted', diagram)
+        assert "coef0" in diagram  # in its table of parameters
+        assert "<script>alert" not in diagram
+        assert table + facts == one._facts_html()
+    pipeline = estimator_html_repr(make_pipeline(StandardScaler(), sqlkrp.KRP(2, 7)))
+    assert re.search(r"StandardScaler.*KRP.*n_components.*7", pipeline, re.DOTALL)
+
+
+def test_an_unfitted_map_shows_that_it_is_not_fitted(monkeypatch):
+    monkeypatch.delitem(sys.modules, "sklearn", raising=False)
     page = Page(sqlkrp.KRP(3, 7)._repr_html_())
     assert page.texts == ["KRP(degree=3, n_components=7, pool='hadamard')", "fitted", "no"]
+
+
+def test_a_model_of_many_classes_shows_its_last_name():
+    frame = pd.DataFrame({"a": range(40), "b": range(40, 0, -1)})
+    model = sqlkrp.model(RidgeClassifier().fit(frame, frame.a % 20))
+    assert "label, decision_0, " in model._repr_html_()
+    assert "decision_8, ..., decision_19<" in model._repr_html_()
 
 
 def test_visible_texts_are_left_as_they_are():

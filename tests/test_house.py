@@ -23,21 +23,24 @@ from sqlkrp.cli import COMMANDS, parser
 from sqlkrp.maps import CLASSES, MAPS
 
 ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "sqlkrp"
+PACKAGE = Path(sqlkrp.__file__).parent  # which may be installed
 
 # A room may import the rooms before it, never one after it.
 ORDER = [
-    "errors", "version", "display", "spelling", "files", "gzips", "memory", "pools", "stages",
-    "batches", "sql", "mapfile", "maps", "verification", "engines", "models", "training",
-    "public", "summaries", "keeping", "options", "cli", "__main__",
+    "errors", "version", "display", "spelling", "urls", "files", "gzips", "memory", "pools",
+    "stages", "batches", "sql", "mapfile", "maps", "quality", "verification", "engines", "models",
+    "training", "projects", "public", "summaries", "keeping", "options", "cli", "__main__",
 ]  # fmt: skip
-# When it is called, a map takes a DuckDB relation, and has DuckDB write its side tables to files.
+# When it is called, a map takes a DuckDB relation, and has DuckDB read the tables of other
+# libraries and write its side tables to files.
 LATE = {
     ("engines/database.py", "models"),
     ("engines/database.py", "training"),
-    ("maps/source.py", "engines"),
+    ("maps/arrays.py", "engines"),
+    ("maps/frames.py", "engines"),
     ("maps/feature_map.py", "engines"),
     ("maps/fitted.py", "engines"),
+    ("maps/fitted.py", "projects"),
 }
 
 
@@ -147,6 +150,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 NOT_RUN = {
     "pip install": "needs the network; .ci/run runs the README's",
     "pytest": "is what runs this; .ci/run runs it from a clean clone",
+    "DUCKDB_PATH=": "runs dbt or SQLMesh, which tests/test_dbt.py does",
 }
 #: The page of Spark is run with the slow tests, which have Java.
 every_page = pytest.mark.parametrize(

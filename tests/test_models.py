@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import json
 import math
-import warnings
 from itertools import product
 
 import duckdb
@@ -14,7 +13,7 @@ import pytest
 import scipy.sparse
 from sklearn import preprocessing
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import TransformedTargetRegressor
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.ensemble import VotingClassifier
 from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_classif
 from sklearn.frozen import FrozenEstimator
@@ -47,7 +46,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC, LinearSVR
 from sklearn.tree import DecisionTreeClassifier
-from support import FORMS, dyadic, forms_of, rewrite, store
+from support import FORMS, dyadic, forms_of, rewrite, store, unwarned
 
 import sqlkrp
 from sqlkrp.errors import (
@@ -159,7 +158,7 @@ def trained(name):
         estimator, y = POSITIVE[kind](), np.exp(numbers() / np.abs(numbers()).max())
     else:
         estimator, y = CLASSIFIERS[kind](), labels(*TWO.get(more, THREE))
-    with warnings.catch_warnings(action="ignore"):
+    with unwarned():
         estimator.fit(features(), y)
     return estimator, sqlkrp.model(estimator, krp())
 
@@ -995,12 +994,16 @@ def test_classes_that_differ_in_case_have_columns_of_their_own(connection):
     assert sqlkrp.connect(connection).score(model, "t", into="s").rows == ROWS
 
 
-def test_a_sparse_matrix_in_front_of_a_map_is_said():
-    rows = scipy.sparse.csr_array(table().drop(columns="id").to_numpy())
-    with pytest.raises(ColumnError, match="a sparse matrix is not read here"):
-        sqlkrp.KRP(2, 4).fit(rows)
-    with pytest.raises(ColumnError, match="a sparse matrix is not read here"):
-        krp().transform(rows)
+def test_what_an_encoder_gives_sparsely_goes_into_a_map_and_out_of_a_model(connection):
+    frame = pd.DataFrame({"id": range(60), "colour": list("rgb") * 20, "size": list("SMLX") * 15})
+    encoder = ColumnTransformer([("texts", preprocessing.OneHotEncoder(), ["colour", "size"])])
+    assert scipy.sparse.issparse(encoder.fit_transform(frame))
+    trained = make_pipeline(encoder, sqlkrp.KRP(2, 8, random_state=0), RidgeClassifier())
+    trained.fit(frame, np.arange(60) % 4 % 3)
+    model = sqlkrp.model(trained)
+    assert np.allclose(model.decision_function(frame), trained.decision_function(frame))
+    store(connection, frame)
+    assert sqlkrp.connect(connection).verify(model, "t").ok
 
 
 # --- where it could be wrong ----------------------------------------------------------------------

@@ -25,7 +25,8 @@ every_map = pytest.mark.parametrize("one", CLASSES.values(), ids=CLASSES)
 NEEDED = {"map": sqlkrp.KRP(2, 3), "maps": (sqlkrp.PCA(1), sqlkrp.KRP(2, 3))}
 #: What is given by its place; all others by their names.
 FIRST = [
-    ["degree", "n_components"], ["degree"], ["n_components"], ["map", "n_members"], ["maps"],
+    ["degree", "n_components"], ["degree"], ["n_components"], ["n_thresholds"],
+    ["map", "n_members"], ["maps"],
 ]  # fmt: skip
 
 
@@ -54,7 +55,7 @@ def test_a_declaration_is_a_parameter_of_the_constructor():
     assert str(signature.replace(return_annotation=inspect.Signature.empty)) == (
         "(n_components: int = 10, *, n_powers: float = 2.0, scaling: str | None = 'unit', "
         "clip: 'float | str | None' = 'auto', nulls: 'str' = 'error', dtype: 'str' = 'auto', "
-        "random_state: 'int | None' = None)"
+        "random_state: 'Any' = None)"
     )
     one = Powers(7, n_powers=3)
     assert (one.n_components, one.n_powers, one.scaling) == (7, 3, "unit")
@@ -209,7 +210,9 @@ def test_options_of_maps_do_not_hide_those_of_commands():
         (OneOf({"a": "", None: "", "b": "c"}), ["a", None, "b"], ["c", "None", 0],
          "a, None, or b (c)"),
         (Switch(), [True, False], [1, 0, None, "True"], ""),
-        (Seed(0), [None, 0, 2**70], [-1, 1.5], "a whole number >= 0"),
+        (Seed(0), [None, 0, 2**70, np.random.default_rng(), np.random.RandomState()],
+         [-1, 1.5, np.random.default_rng], "a whole number >= 0, or a Generator or RandomState of "
+         "NumPy, which draws the seed"),
     ],
 )  # fmt: skip
 def test_what_may_be_and_what_may_not(check, good, bad, told):
@@ -230,6 +233,7 @@ NUMPY_NUMBERS = [
     lambda n: sqlkrp.SORF(n(4), random_state=0),
     lambda n: sqlkrp.ExplicitRP(n(2), n(4), random_state=0),
     lambda n: sqlkrp.Monomials(n(3)),
+    lambda n: sqlkrp.Thresholds(n(3)),
     lambda n: sqlkrp.RandomMaclaurin(n(4), degree=n(2), random_state=0),
     lambda n: sqlkrp.RankOneProjection(n(4), random_state=0),
     lambda n: sqlkrp.SphericalRandomFeatures(n(4), degree=n(2), random_state=0),

@@ -270,6 +270,7 @@ import sqlkrp
 
 folder = tempfile.mkdtemp()
 spark = (SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
+         .config("spark.sql.shuffle.partitions", "2")
          .config("spark.sql.warehouse.dir", folder).getOrCreate())
 assert type(spark).__module__.startswith("pyspark.sql.connect")
 X = np.random.default_rng(0).integers(-40, 41, (40, 5)) / 8
@@ -287,6 +288,12 @@ assert db.create(krp, "t", "f", keep=["id"]).rows == 40
 assert db.verify(krp, "t").ok and db.verify(krp, "t", form="tables").ok
 assert db.export(krp, "t", folder + "/o.parquet").rows == 40
 assert os.path.exists(folder + "/o.parquet/_SUCCESS")
+values = np.random.default_rng(0).normal(size=(1500, 4))
+table = pa.table({**{f"c{i}": values[:, i] for i in range(3)}, "y": values.sum(axis=1)})
+source, options = db.source(spark.createDataFrame(table)), {"maps": [], "sample": 200}
+there, here = (sqlkrp.train(one, "y", **options) for one in (source, table.to_pandas()))
+assert np.allclose(there.predict(values[:, :3]), here.predict(values[:, :3]))
+assert there.training["bytes_read"] != here.training["bytes_read"]  # it did run there
 print("equal")
 spark.stop()
 """
@@ -375,6 +382,34 @@ def test_rows_are_appended_to_what_the_same_map_made(spark, db, krp):
     with pytest.raises(ParameterError, match="no name of a format"):
         db.create(krp, "t", "g", format="parquet AS SELECT 1 --")
     assert spark.table("f").count() == 40
+
+
+def test_rows_are_added_by_a_key_that_is_not_there_yet(spark, db, krp, tmp_path):
+    growing = {"append": True, "key": "id"}
+    as_frame(spark, FRAME[:30]).createOrReplaceTempView("v")
+    assert db.create(krp, "v", "f", **growing, limit=12).rows == 12
+    assert db.create(krp, "v", "f", **growing).rows == 18
+    # What a driver that was killed left a part of, the next run completes.
+    assert db.create(krp, as_frame(spark, FRAME), "f", **growing).rows == 10
+    assert db.create(krp, "t", "f", **growing).rows == 0
+    found = sorted((row.id, row.krp) for row in spark.table("f").collect())
+    assert [one for one, _ in found] == list(range(40))
+    assert np.allclose([one for _, one in found], krp.transform(FRAME), rtol=1e-12)
+    model = sqlkrp.model(map=krp, coef=np.arange(5.0))
+    assert db.score(model, "v", into="s", **growing).rows == 30
+    assert db.score(model, "t", into="s", **growing).rows == 10
+    assert db.export(krp, "t", tmp_path / "look.parquet", limit=3).rows == 3
+    other = paper_krp(2, 5, n_terms=2, random_state=1).fit(COLUMNS)
+    with pytest.raises(TargetExistsError, match="was not made by this map"):
+        db.create(other, "t", "f", **growing)
+    with pytest.raises(LimitError, match="spark has no rows that are replaced here: append"):
+        db.create(krp, "t", "f", upsert=True, key="id")
+    with pytest.raises(LimitError, match="spark has no table macros"):
+        db.macro(krp, "m")
+    as_frame(spark, FRAME.assign(id=FRAME.id // 2)).createOrReplaceTempView("twice")
+    with pytest.raises(ColumnError, match="'id' is not unique in twice"):
+        db.create(krp, "twice", "g", **growing)
+    assert names(spark) == ["f", "s", "t", "twice", "v"]
 
 
 def test_folders_are_appended_to_and_parted(spark, db, krp, tmp_path):

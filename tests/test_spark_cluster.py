@@ -43,7 +43,12 @@ def require_equal(name, folder, master):
 
 @pytest.mark.parametrize(
     ("name", "master"),
-    [("killed_executor", CLUSTER), ("speculation", "cluster"), ("shuffles", CLUSTER)],
+    [
+        ("killed_executor", CLUSTER),
+        ("speculation", "cluster"),
+        ("shuffles", CLUSTER),
+        ("training", CLUSTER),
+    ],
 )
 def test_two_executors(name, master, tmp_path):
     require_equal(name, tmp_path, master)

@@ -23,6 +23,7 @@ from sqlkrp.errors import (
     MissingValueError,
     ParameterError,
 )
+from sqlkrp.sql.dialects import DIALECTS
 
 FORMS = forms_of("sqlite")
 
@@ -458,3 +459,16 @@ def test_bytes_of_any_row_are_exported_as_hexadecimal_digits(tmp_path):
         sqlkrp.connect(connection).export(krp, "t", tmp_path / "f.csv", keep=["id"])
     rows = (tmp_path / "f.csv").read_text().splitlines()[1:]
     assert [row.split(",")[0] for row in rows] == ["x", "01ff"]
+
+
+def test_a_view_of_what_the_limit_allows_fits_on_the_parser_s_stack():
+    limit = DIALECTS["sqlite"].limits.parser_stack
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE t (a)")
+    for selects in range(1, 13):
+        # A SELECT in another takes seven places: one of them is its parenthesis.
+        parentheses = limit - 7 * (selects - 1)
+        sql = f"SELECT {'(' * parentheses}a{')' * parentheses} AS a FROM t"
+        for _ in range(selects - 1):
+            sql = f"SELECT a FROM ({sql}) AS inner_one"
+        connection.execute(f"CREATE TEMPORARY VIEW v{selects} AS\n{sql}")

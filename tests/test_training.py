@@ -1,5 +1,7 @@
 """Training: the same model wherever the rows are, of rows that were held out as it says."""
 
+import json
+
 import duckdb
 import numpy as np
 import pandas as pd
@@ -10,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 import sqlkrp
 from sqlkrp.errors import SqlkrpError
-from sqlkrp.training import candidates, training
+from sqlkrp.training import asked, candidates, training
 from sqlkrp.training.folds import TEST, Split, hashes_of_rows
 from sqlkrp.training.moments import solve
 
@@ -179,6 +181,47 @@ def test_rows_of_a_group_stay_together():
     assert of_map(together) < 0.1
 
 
+def test_a_row_that_many_are_equal_to_is_in_all_parts():
+    rng = np.random.default_rng(0)
+    marks = rng.integers(0, 2**63, 20_000).astype("u8")
+    marks[rng.random(20_000) < 0.3] = 5  # in no part more than its share
+    marks[:150] = 6  # less than a hundredth: together
+    codes = (rng.random(20_000) < 0.1).astype("i8")
+    split = Split(5, 0.2, by_class=True, in_order=False)
+    split.look(marks, codes)
+    split.close(by_class=True)
+    parts = []
+    split.begin()
+    for first in range(0, 20_000, 777):
+        rows = slice(first, first + 777)
+        parts.append(split.parts(marks[rows], codes[rows]))
+    found = np.concatenate(parts)
+    for chosen in (codes == 0, codes == 1, marks == 5):
+        shares = np.bincount(found[chosen] + 1) / chosen.sum()
+        assert shares == pytest.approx([0.2, *[0.16] * 5], abs=0.015)
+    assert all(len(set(found[(marks == 6) & (codes == code)])) == 1 for code in (0, 1))
+
+
+def test_nothing_is_found_in_noise_of_many_classes():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(1000, 2)), columns=["a", "b"])
+    frame["y"] = [f"c{i % 20}" for i in range(1000)]
+    told = trained(frame, "y", metric="log-loss", sample=1000).training
+    assert told["taken"] == told["raw"]
+    assert told["in_folds"]["accuracy"] < 0.1  # a twentieth, and twice the error of that
+    assert told["in_folds"]["log-loss"] > 2.95  # of guesses log(20)
+
+
+def test_rows_that_a_join_has_multiplied_are_not_held_out_from_themselves():
+    rng = np.random.default_rng(0)
+    few = pd.DataFrame(rng.normal(size=(300, 2)), columns=["a", "b"])
+    few["y"] = rng.integers(0, 2, 300)
+    frame = pd.concat([few] * 10, ignore_index=True)
+    maps = [sqlkrp.RandomFourier(200, gamma=20.0, random_state=0)]
+    told = sqlkrp.train(frame, "y", maps=maps).training
+    assert told["held_out"]["accuracy"] < 0.65
+
+
 def test_few_groups_stay_together_too():
     rng = np.random.default_rng(0)
     group = rng.integers(0, 12, 500)
@@ -199,6 +242,118 @@ def test_a_trend_goes_on_where_folds_are_in_time():
     model = sqlkrp.train(frame.head(800), "y", time="day")
     said = model.predict(frame.tail(200))
     assert np.sqrt(np.mean((said - frame["y"].tail(200)) ** 2)) < 0.5
+
+
+def test_thresholds_are_tried_where_columns_have_tails_but_not_in_time():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.lognormal(0, 2, (1500, 3)), columns=["a", "b", "c"])
+    ranks = np.log(frame[["a", "b"]])
+    frame["y"] = np.sign(ranks["a"]) * np.sign(ranks["b"]) + rng.normal(0, 0.3, 1500)
+    frame["day"] = np.arange(1500)
+    told = sqlkrp.train(frame, "y", exclude=["day"], sample=1000).training
+    assert told["taken"] == "columns + Fourier of thresholds"
+    assert told["held_out"]["r2"] > 0.7  # of at most .92, as there is noise
+    assert max(one["mean"] for one in told["candidates"] if not one["maps"]) < 0.1
+    told = sqlkrp.train(frame, "y", time="day", sample=1000).training
+    assert not any("thresholds" in one["name"] for one in told["candidates"])
+
+
+def test_a_training_like_another_tries_what_was_taken_there(tmp_path):
+    frame = table(600)
+    one = trained(frame.head(300), exclude=["is_dear"], maps=[sqlkrp.chain(
+        sqlkrp.Thresholds(5), sqlkrp.RandomFourier(50, gamma="auto", scaling="standard")
+    )])  # fmt: skip
+    assert one.training["taken"] != one.training["raw"]
+    one.save(tmp_path / "one.model.json")
+    again = sqlkrp.load(tmp_path / "one.model.json")
+    other = sqlkrp.train(frame, "price", exclude=["is_dear"], like=again)
+    raw = [c["name"] for c in other.training["candidates"] if not c["maps"]]
+    assert [c["name"] for c in other.training["candidates"]] == [*raw, one.training["taken"]]
+    assert other.training["candidate"] == one.training["candidate"]
+
+
+def test_nothing_is_tried_like_what_was_not_trained_here():
+    model = sqlkrp.model(Ridge().fit(table()[["width"]], table()["price"]))
+    with pytest.raises(SqlkrpError, match=r"was not trained by sqlkrp\.train"):
+        sqlkrp.train(table(), "price", like=model)
+    with pytest.raises(SqlkrpError, match="like and maps both say what is tried"):
+        sqlkrp.train(table(), "price", like=trained(table()), maps=[KRP])
+
+
+def test_times_are_texts_in_order_or_none():
+    frame = table()
+    texts = frame["day"].dt.strftime("%d/%m/%Y")
+    with pytest.raises(SqlkrpError, match="whose order is not that of time: make it a date"):
+        trained(frame.assign(day=texts), exclude=["is_dear"], time="day")
+    texts = frame["day"].dt.strftime("%Y-%m-%d").where(np.arange(400) % 10 > 0)
+    told = trained(frame.assign(day=texts), exclude=["is_dear"], time="day").training
+    assert told["without_time"] == 40
+    assert told["rows"] + told["test_rows"] == 360
+
+
+@pytest.mark.parametrize("factor", [1e-170, 1e160])
+def test_labels_whose_squares_are_no_numbers_are_refused(factor):
+    frame = table()
+    with pytest.raises(SqlkrpError, match="whose squares leave the range of numbers: rescale"):
+        trained(frame.assign(price=frame["price"] * factor), exclude=["is_dear"])
+
+
+def test_a_class_of_which_all_rows_are_held_out_is_told():
+    def told(place):
+        frame = table().assign(rare=np.arange(400) == place)
+        try:
+            return json.dumps(trained(frame, "rare").training)
+        except SqlkrpError as bad:
+            return str(bad)
+
+    found = [told(place) for place in range(12)]  # of which some are held out
+    assert any("the rows to learn from have one class of 'rare'" in one for one in found)
+    assert not any("NaN" in one for one in found)
+
+
+def test_options_that_no_map_takes_are_refused():
+    with pytest.raises(SqlkrpError, match="is of none of these maps: thresholds"):
+        asked.maps_of(["thresholds"], gamma=[1.0])
+    assert len(asked.maps_of(["thresholds", "random-fourier"], gamma=[1.0, 2.0])) == 3
+
+
+def test_what_is_like_another_has_its_task():
+    frame = table()
+    with pytest.raises(SqlkrpError, match="was trained for a regression, and this is a class"):
+        sqlkrp.train(frame, "is_dear", like=trained(frame, exclude=["is_dear"]))
+
+
+@pytest.mark.parametrize("label", [None, ["price"], 0])
+def test_a_label_is_a_name(label):
+    with pytest.raises(SqlkrpError, match="is no name of a column: give a text"):
+        sqlkrp.train(table(), label)
+
+
+def test_a_date_is_no_label_unless_it_is_said_to_be_one():
+    with pytest.raises(SqlkrpError, match="a date, which is neither a class nor a number"):
+        sqlkrp.train(table(), "day")
+    frame = table()
+    frame["day"] = frame["day"].dt.to_period("Q").dt.start_time
+    assert trained(frame, "day", task="classification").training["task"] == "classification"
+
+
+def test_what_became_of_every_column_is_told():
+    frame = table()
+    frame["same"], frame["none"], frame["count"] = 1.0, np.nan, 2
+    found = trained(frame, exclude=["is_dear"], weights="count").training["columns"]
+    assert found["same"].startswith("left out: it has one value")
+    assert found["none"].startswith("left out: it has one value")
+    assert found["count"] == "weights"
+    assert found["price"] == "label"
+
+
+def test_a_column_is_no_leak_where_all_together_say_little():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(800, 3)), columns=["a", "b", "c"])
+    frame["y"] = frame["a"] + rng.normal(0, 3, 800)  # R² of .1, all of it a's
+    assert trained(frame, "y").training["leaks"] == []
+    frame["y"] = frame["a"] + rng.normal(0, 0.1, 800)
+    assert [one["column"] for one in trained(frame, "y").training["leaks"]] == ["a"]
 
 
 def test_probabilities_of_all_candidates_are_compared_alike():

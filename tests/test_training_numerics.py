@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from sqlkrp.training import losses
 from sqlkrp.training.calibration import multinomial_of, sigmoid_of
 from sqlkrp.training.definite import Spectrum, factor, solved
-from sqlkrp.training.losses import fit_loss, logistic, squared_hinge
+from sqlkrp.training.losses import fit_loss, here, logistic, squared_hinge
 from sqlkrp.training.metrics import DEFAULTS, METRICS, confusion
 from sqlkrp.training.moments import Moments, solve, squared_error, sum_of
 
@@ -272,7 +272,9 @@ def fitted(loss, Z, codes, weights, penalty, **options):
         for rows in np.array_split(np.arange(len(Z)), 3):
             yield Z[rows], codes[rows], None if weights is None else weights[rows]
 
-    fit = fit_loss(loss, passes, Z.shape[1], n_classes, penalty, (means, deviations), **options)
+    fit = fit_loss(
+        loss, here(passes), Z.shape[1], n_classes, penalty, (means, deviations), **options
+    )
     assert fit.passes == len(called)
     return fit, (Z - means) / deviations, deviations
 
@@ -363,7 +365,8 @@ def test_constant_and_doubled_features_and_float32_are_no_trouble(way, loss, n_c
     Z, codes, _ = classes(n_classes)
     Z = np.column_stack([Z, Z[:, 0], np.full(len(Z), 5)]).astype("f4")
     means, deviations = Z.mean(axis=0, dtype="f8"), Z.std(axis=0, dtype="f8")
-    fit = fit_loss(loss, lambda: [(Z, codes, None)], 11, n_classes, 1e-6, (means, deviations))
+    passes = here(lambda: [(Z, codes, None)])
+    fit = fit_loss(loss, passes, 11, n_classes, 1e-6, (means, deviations))
     assert fit.converged
     assert (fit.coef[:, 10] == 0).all()
     np.testing.assert_allclose(fit.coef[:, 0], fit.coef[:, 9], atol=1e-3 * np.abs(fit.coef).max())

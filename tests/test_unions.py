@@ -2,7 +2,6 @@
 
 import functools
 import math
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
-from support import FORMS, dyadic, forms_of, paper_krp, rewrite, store
+from support import FORMS, dyadic, forms_of, paper_krp, rewrite, store, unwarned
 
 import sqlkrp
 from sqlkrp.errors import (
@@ -120,7 +119,7 @@ def trained(name):
     frame = people() if name in TOGETHER else with_gaps()
     y = np.where((people().age > 40) ^ (people().fare > 150), "yes", "no")
     pipeline = make_pipeline(*steps, LogisticRegression(max_iter=5000))
-    with warnings.catch_warnings(action="ignore"):
+    with unwarned():
         pipeline.fit(frame[columns], y)
     return frame, columns, pipeline, sqlkrp.model(pipeline)
 
@@ -332,7 +331,7 @@ def test_columns_that_are_read_again_are_looked_at(connection):
 )
 def test_what_cannot_stand_side_by_side_is_refused(steps, message):
     frame = people()[NUMBERS]
-    with warnings.catch_warnings(action="ignore"):
+    with unwarned():
         pipeline = make_pipeline(*steps, Ridge()).fit(frame, frame.age)
     with pytest.raises((ParameterError, ColumnError), match=message) as told:
         sqlkrp.model(pipeline)
@@ -365,7 +364,7 @@ def test_a_column_read_again_is_none_that_is_made():
 def test_sparse_rows_have_values_beside_features(connection, form):
     frame = dyadic(20, 4).assign(id=range(20))
     X = frame.drop(columns="id")
-    with warnings.catch_warnings(action="ignore"):
+    with unwarned():
         pipeline = make_pipeline(union(krp(scaling=None), "passthrough"), Ridge())
         pipeline.fit(X, X.c0 * X.c1)
     model = sqlkrp.model(pipeline).written_as("features")

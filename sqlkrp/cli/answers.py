@@ -7,12 +7,14 @@ from typing import Any
 
 from sqlkrp.cli.command import Parser
 from sqlkrp.cli.typed import names
+from sqlkrp.maps.fitted import Fitted
 from sqlkrp.models.model import WAYS
+from sqlkrp.models.scoring import scoring
 
-__all__ = ["PLAIN", "add_answers", "add_terms", "add_way", "answers_of"]
+__all__ = ["add_answers", "add_terms", "add_way", "answered", "answers_of"]
 
-#: What is asked where nothing is: the model as its file has it.
-PLAIN: dict[str, Any] = {"outputs": None, "threshold": None, "as_": "auto", "prefix": ""}
+# What is asked where nothing is: the model as its file has it.
+_PLAIN: dict[str, Any] = {"outputs": None, "threshold": None, "as_": "auto", "prefix": ""}
 
 
 def add_answers(one: Parser) -> None:
@@ -35,7 +37,7 @@ def add_answers(one: Parser) -> None:
     group.add_argument(
         "--prefix",
         metavar="TEXT",
-        default=PLAIN["prefix"],
+        default=_PLAIN["prefix"],
         help="of a model: what the names of its columns begin with, such as predicted_",
     )
     add_way(one)
@@ -48,7 +50,7 @@ def add_way(one: Parser) -> None:
         dest="as_",
         choices=WAYS,
         metavar="HOW",
-        default=PLAIN["as_"],
+        default=_PLAIN["as_"],
         help="of a model: how it is computed: by the map's features, as the polynomial in the "
         "columns that it is with many maps, or auto: what has fewer operations (default: auto)",
     )
@@ -62,4 +64,13 @@ def add_terms(one: Parser, meaning: str, **more: Any) -> None:
 
 def answers_of(given: argparse.Namespace) -> dict[str, Any]:
     """What is asked of a model, by the names of the API."""
-    return {name: getattr(given, name) for name in PLAIN}
+    return {name: getattr(given, name) for name in _PLAIN}
+
+
+def answered(given: argparse.Namespace, fitted: Fitted, table: str) -> Fitted:
+    """What was loaded, saying what is asked of it, where it is asked for anything."""
+    asked = answers_of(given)
+    if asked == _PLAIN:
+        return fitted
+    model, _ = scoring(fitted, table, None, **asked)
+    return model

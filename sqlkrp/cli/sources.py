@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import Any
 
 from sqlkrp.cli.command import Parser, option_given
@@ -20,6 +19,7 @@ from sqlkrp.engines import (
 )
 from sqlkrp.errors import ParameterError
 from sqlkrp.files import require_no_folder
+from sqlkrp.urls import as_file
 
 __all__ = [
     "add_database",
@@ -43,8 +43,9 @@ def add_source(one: Parser, **more: Any) -> None:
         "source",
         metavar="SOURCE",
         type=path,
-        help="the data: a .csv, .csv.gz, .tsv or .parquet file (or a glob), or with --table a "
-        "database: a .duckdb or .sqlite file, postgresql://..., or for Spark local[2], spark://...",
+        help="the data: a .csv, .csv.gz, .tsv or .parquet file (or a glob, or a URL such as "
+        "s3://... or https://...), or with --table a database: a .duckdb or .sqlite file, md:..., "
+        "ducklake:..., postgresql://..., or for Spark local[2], spark://...",
         **more,
     )
     group.add_argument(
@@ -59,8 +60,9 @@ def add_database(one: Parser, *, file: bool = False) -> None:
     group.add_argument(
         "--db",
         metavar="DB",
-        help="the database to read: a DuckDB or SQLite file, postgresql://..., or for Spark "
-        "local[2], spark://... or sc://...",
+        help="the database to read: a DuckDB or SQLite file, what DuckDB attaches (md:..., "
+        "ducklake:..., s3://....duckdb), postgresql://..., or for Spark local[2], spark://... or "
+        "sc://...",
     )
     group.add_argument("--table", metavar="NAME", help="the table of DB to read, as SQL writes it")
     if file:
@@ -68,7 +70,7 @@ def add_database(one: Parser, *, file: bool = False) -> None:
             "--file",
             metavar="FILE",
             type=path,
-            help="a data file to read, in place of --db and --table",
+            help="a data file to read, or a URL of one, in place of --db and --table",
         )
 
 
@@ -124,10 +126,11 @@ def table_of(given: argparse.Namespace, source: str | None) -> Any:
     """The table of a database, or the file, that rows are read of."""
     if _database_path(given, source) is None:
         assert source is not None
-        require_no_folder(Path(source))
+        file = as_file(source)
+        require_no_folder(file)
         if given.table:
-            raise ParameterError(f"--table belongs to a database, and {source!r} is a data file")
-        return Path(source)
+            raise ParameterError(f"--table belongs to a database, and {str(file)!r} is a data file")
+        return file
     if not given.table:
         raise ParameterError("which table of the database? give --table NAME")
     return given.table

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import csv
 import re
-from pathlib import Path
+
+from sqlkrp.urls import File, as_file, is_url
 
 __all__ = ["file_or_table", "names", "numbers", "path", "path_to_write", "three_names"]
 
@@ -24,10 +25,10 @@ def path_to_write(value: str) -> str:
     return path(value)
 
 
-def file_or_table(name: str) -> Path | str:
-    """What is named so: a file, if it ends as files do."""
-    is_file = name.lower().endswith((".csv", ".csv.gz", ".tsv", ".parquet"))
-    return Path(name) if is_file else name
+def file_or_table(name: str) -> File | str:
+    """What is named so: a file, if it is a URL or ends as files do."""
+    is_file = is_url(name) or name.lower().endswith((".csv", ".csv.gz", ".tsv", ".parquet"))
+    return as_file(name) if is_file else name
 
 
 def numbers(value: str) -> list[int]:

@@ -13,6 +13,7 @@ from typing import Any
 from sqlkrp.engines.database import Database
 from sqlkrp.errors import ParameterError, UnknownParameterError
 from sqlkrp.spelling import near_matches
+from sqlkrp.urls import file_behind, hidden, is_attached, is_url
 
 __all__ = [
     "Database",
@@ -35,6 +36,9 @@ class _Engine:
     extra: str = ""
     """What to install for it, if it does not come with sqlkrp."""
     schemes: tuple[str, ...] = ()
+    """How its URLs begin."""
+    stores: tuple[str, ...] = ()
+    """How URLs of files begin that it reads, which are databases if they end as its files do."""
     suffixes: tuple[str, ...] = ()
     magic: tuple[int, bytes] | None = None
     """Where in its files there are which bytes."""
@@ -54,6 +58,10 @@ _ENGINES = (
         drivers=("duckdb", "_duckdb"),
         suffixes=(".duckdb", ".ddb", ".db"),
         magic=(8, b"DUCK"),
+        stores=(
+            *("s3://", "s3a://", "s3n://", "gs://", "gcs://", "r2://", "https://", "http://"),
+            *("hf://", "az://", "azure://", "abfss://", "file://"),
+        ),
         settings=("memory_limit", "threads"),
     ),
     _Engine(
@@ -89,8 +97,10 @@ def connect(
 
     ``target`` is the path of a DuckDB or SQLite file, a URL ``postgresql://...``, ``spark://...``,
     ``sc://...`` or ``local[2]``, None for an empty DuckDB database in memory, or an open connection
-    of one of these (duckdb, sqlite3, psycopg, a SparkSession). A path that is not there is an
-    error, or with ``create=True`` a new database.
+    of one of these (duckdb, sqlite3, psycopg, a SparkSession). What DuckDB attaches by a name is
+    one of its databases too: ``md:warehouse``, ``ducklake:metadata.ducklake``, and to be read
+    ``s3://bucket/x.duckdb`` or ``https://...``. A path that is not there is an error, or with
+    ``create=True`` a new database.
     Nothing is created in it until :meth:`Database.create` is called. ``settings`` are the engine's
     own: DuckDB has ``memory_limit`` and ``threads``. (Two things are not put back: a sqlite3
     connection's progress handler, and what a DuckDB connection had pending.)
@@ -123,7 +133,7 @@ def require_there(target: str, instead: str = "") -> None:
     """Raise ParameterError if there is no such database; ``instead`` is what else may be done."""
     if not is_there(target):
         raise ParameterError(
-            f"there is no database {without_password(target)!r}: give {_known_targets()}{instead}"
+            f"there is no database {hidden(target)!r}: give {_known_targets()}{instead}"
         )
 
 
@@ -131,7 +141,7 @@ def _known_targets() -> str:
     """What names a database, in words."""
     files = " or ".join(engine.session for engine in _ENGINES if engine.suffixes)
     urls = " or ".join(f"{engine.schemes[0]}..." for engine in _ENGINES if engine.schemes)
-    return f"the path of a {files} file, a URL {urls}"
+    return f"the path of a {files} file, a URL {urls}, or what DuckDB attaches, as md:..."
 
 
 def _owners() -> dict[str, list[str]]:
@@ -168,22 +178,33 @@ def _listed(names: Sequence[str]) -> str:
 def is_database(target: str) -> bool:
     """Whether this names a database, rather than a data file."""
     beginning = _beginning(target)
-    return _is_url(target) or any(
-        target.lower().endswith(engine.suffixes) or engine.knows(beginning) for engine in _ENGINES
+    return (
+        _is_server(target)
+        or is_attached(target)
+        or any(
+            target.lower().endswith(engine.suffixes) or engine.knows(beginning)
+            for engine in _ENGINES
+        )
     )
 
 
 def is_there(target: str) -> bool:
     """Whether a database is there to be opened; of a server, only connecting tells."""
-    return _is_url(target) or target.startswith(_IN_MEMORY) or os.path.exists(target)
+    if is_attached(target):
+        behind = file_behind(target)
+        return behind is None or os.path.exists(behind)
+    is_elsewhere = _is_server(target) or _is_stored(target)
+    return is_elsewhere or target.startswith(_IN_MEMORY) or os.path.exists(target)
 
 
-def without_password(target: str) -> str:
-    """A target for a message: what may hold a password is left out."""
-    return re.sub(r"(password\s*=\s*).*", r"\1...", target, flags=re.IGNORECASE)
+def _is_stored(target: str) -> bool:
+    """Whether this is a URL of a file that an engine reads."""
+    stores = tuple(store for engine in _ENGINES for store in engine.stores)
+    return target.lower().startswith(stores)
 
 
-def _is_url(target: str) -> bool:
+def _is_server(target: str) -> bool:
+    """Whether this is a URL of an engine's own."""
     schemes = tuple(scheme for engine in _ENGINES for scheme in engine.schemes)
     return target.lower().startswith(schemes)
 
@@ -192,6 +213,8 @@ def _engine_of(target: str | os.PathLike[str] | None) -> _Engine:
     if target is None:
         return _ENGINES[0]
     name = os.fspath(target)
+    if is_attached(name) or _is_stored(name):
+        return next(engine for engine in _ENGINES if engine.stores)
     beginning = _beginning(name)
     for engine in _ENGINES:
         if name.lower().startswith(engine.schemes or "\0") or engine.knows(beginning):
@@ -207,18 +230,21 @@ def _engine_of(target: str | os.PathLike[str] | None) -> _Engine:
 
 def require_no_other_url(target: str) -> None:
     """Raise ParameterError if this is a URL of what nothing here reads."""
-    if "://" in target and not _is_url(target) and not os.path.exists(target):
-        schemes = ", ".join(scheme for engine in _ENGINES for scheme in engine.schemes)
+    known = _is_server(target) or _is_stored(target)
+    if is_url(target) and not known and not os.path.exists(target):
+        schemes = ", ".join(
+            scheme for engine in _ENGINES for scheme in (*engine.schemes, *engine.stores)
+        )
         raise ParameterError(
             f"no engine here is reached by {target.partition('://')[0]}://, and no file is read "
-            f"from a URL: use {schemes} or a file of this machine"
+            f"from there: use {schemes} or a file of this machine"
         )
 
 
 def _beginning(name: str) -> bytes:
     """The first bytes of a file; none if there is no such file."""
     path = Path(name)
-    if _is_url(name) or not path.is_file():
+    if _is_server(name) or not path.is_file():
         return b""
     with path.open("rb") as file:
         return file.read(16)

@@ -26,15 +26,17 @@ _uses = itertools.count(1)
 def query_of(
     session: Session,
     fitted: Fitted,
-    table: TableOrFile | TableSource,
+    table: TableOrFile | TableSource | Input,
     options: Options,
     *,
     run_now: bool,
+    any_rows: bool = False,
 ) -> tuple[Query, Input]:
     """The query of a map over a source, after a look at the source's columns.
 
     What is run now, in a transaction that sees what was checked, needs no guard of its own. A
-    view and a relation are read when their table may have changed.
+    view and a relation are read when their table may have changed; and ``any_rows`` of a table may
+    be others each time.
     """
     require_fitted("fitted", fitted)
     data = read_input(session, table, options)
@@ -49,7 +51,7 @@ def query_of(
         booleans=data.booleans,
         singles=data.singles(session.dialect) if run_now else (),
         token=f"{next(_uses)}_",
-        guard=not (run_now and session.can.transactions),
+        guard=any_rows or not (run_now and session.can.transactions),
     )
     if run_now and data.long is None:
         query = replace(query, count=partial(_count, session, data))

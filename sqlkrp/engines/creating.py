@@ -6,12 +6,10 @@ dropped here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-
+from sqlkrp.engines.growing import replaced
 from sqlkrp.engines.inputs import Input
 from sqlkrp.engines.session import Columns, Session, Target
-from sqlkrp.engines.targets import require_same
+from sqlkrp.engines.targets import require_same_columns
 from sqlkrp.errors import ParameterError
 from sqlkrp.sql.names import quote_table
 from sqlkrp.sql.preflight import require_fits
@@ -35,27 +33,25 @@ def made(
     session: Session,
     target: Target,
     statement: Statement,
-    columns: Columns | None,
-    told: str,
+    data: Input,
     *,
     view: bool,
-    reads_at_most: Callable[[int], bool] = lambda _: False,
-) -> int | None:
-    """Make what was written, or append it to what is there; how many rows came."""
-    target = replace(target, columns=columns, reads_at_most=reads_at_most)
+) -> tuple[int | None, int]:
+    """Make what was written, or add it to what is there; how many rows came, and were replaced."""
     with session.holding(statement):
-        if target.storage.append and target.found is not None:
-            require_same(session, target, statement, told)
-            return session.append(target, statement.text)
+        if target.storage.grows and target.found is not None:
+            require_same_columns(session, target, statement)
+            old = replaced(session, target, data) if target.storage.upsert else 0
+            return session.append(target, statement.text, statement.columns), old
         count = session.create(target, statement.text, view=view)
     try:
-        _finish(session, target, statement, told, view=view)
+        _finish(session, target, statement, view=view)
     except BaseException:
         # Where an old one was replaced, dropping the new one would leave nothing.
         if not session.can.transactions and target.found is None:
             _drop(session, target, view=view)
         raise
-    return count
+    return count, 0
 
 
 def require_room(session: Session, statement: Statement, query: Query, *, view: bool) -> None:
@@ -70,9 +66,7 @@ def require_room(session: Session, statement: Statement, query: Query, *, view: 
         raise ParameterError(f"a view {why} would need side tables that stay: {instead}")
 
 
-def _finish(
-    session: Session, target: Target, statement: Statement, told: str, *, view: bool
-) -> None:
+def _finish(session: Session, target: Target, statement: Statement, *, view: bool) -> None:
     """What is left to do for a table or view that was made."""
     session.restore_names(target.full, statement.columns, view=view)
     if view:
@@ -80,7 +74,7 @@ def _finish(
         relation = quote_table(target.full, session.dialect)
         session.rows(f"SELECT * FROM {relation} LIMIT 0", "reading the view")
     if session.can.comments:
-        session.comment(target, told, view=view)
+        session.comment(target, target.told, view=view)
 
 
 def _drop(session: Session, target: Target, *, view: bool) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from dataclasses import replace as changed
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,14 @@ from sqlkrp.display import Shown
 from sqlkrp.engines.asking import query_of, with_output, written
 from sqlkrp.engines.checks import check_values
 from sqlkrp.engines.creating import columns_of, made, require_room
+from sqlkrp.engines.distortion import distortion_in
+from sqlkrp.engines.growing import chosen_rows, few_rows, with_key
 from sqlkrp.engines.inputs import look_at
+from sqlkrp.engines.keys import named_key
+from sqlkrp.engines.macros import macro_made
 from sqlkrp.engines.samples import inputs_of_sample, sample_of
 from sqlkrp.engines.session import Session, TableOrFile
-from sqlkrp.engines.sources import TableSource
+from sqlkrp.engines.sources import TableSource, read_input
 from sqlkrp.engines.streaming import batches_of_features
 from sqlkrp.engines.targets import (
     require_kept,
@@ -33,9 +38,13 @@ from sqlkrp.errors import ParameterError
 from sqlkrp.files import require_other_file
 from sqlkrp.maps.allowed import Switch, Whole
 from sqlkrp.maps.fitted import Fitted, require_fitted
+from sqlkrp.quality.asked import asked_of
+from sqlkrp.quality.measured import Distortion
+from sqlkrp.quality.measuring import families_of
 from sqlkrp.sql.names import TableName
 from sqlkrp.sql.options import Options, with_options
 from sqlkrp.sql.statement import Statement
+from sqlkrp.urls import File, as_file, as_named
 from sqlkrp.verification import Verification
 
 __all__ = ["Database", "Run"]
@@ -52,10 +61,13 @@ class Run(Shown):
     """That of the map or model."""
     better: str | None = None
     """What kind of file would have been quicker, if a large one was written; None if none would."""
+    replaced: int = 0
+    """Rows of a table that were there, and gave their places to some of these."""
 
     def _facts(self) -> dict[str, Any]:
         better = {} if self.better is None else {"better": self.better}
-        return {"rows": self.rows, **self.statement._facts(), **better}
+        replaced = {"replaced": self.replaced} if self.replaced else {}
+        return {"rows": self.rows, **replaced, **self.statement._facts(), **better}
 
 
 class Database(Shown):
@@ -103,41 +115,83 @@ class Database(Shown):
         view: bool = False,
         replace: bool = False,
         append: bool = False,
+        upsert: bool = False,
+        key: str | Iterable[str] = (),
+        limit: int | None = None,
         format: str | None = None,
         partition_by: Iterable[str] = (),
     ) -> Run:
         """Create a table (or view) of features: in one transaction, whole or not at all.
 
+        ``append=True`` adds rows to a table that the same map made (or makes it). With a ``key``,
+        the column (or several) that tells rows apart, it adds those whose key is not there yet, and
+        ``upsert=True`` also replaces those whose key is. The key is handed on, kept or not. With a
+        ``limit`` only so many rows of the source are read.
+
         On an engine without transactions what was made is dropped if a later step fails, an old
         table is dropped when the new one is whole, and what others write meanwhile may be in the
-        table.
+        table, also rows with a key that is appended.
 
-        Spark has three more: ``append=True`` adds rows to a table that the same map made (or makes
-        it), ``format`` is how the table is kept (``parquet`` unless it is given), and
-        ``partition_by`` names kept columns to part it by.
+        Spark has two more: ``format`` is how the table is kept (``parquet`` unless it is given),
+        and ``partition_by`` names kept columns to part it by.
         """
+        require_fitted("fitted", fitted)
         Switch().require("view", view)
-        storage = storage_in(self._session, replace, append, format, partition_by)
+        _require_limit(limit)
+        session = self._session
+        storage = storage_in(session, replace, append, format, partition_by, upsert, key)
         if view:
-            require_view(self._session, options, storage)
-        with self._session.transaction():
-            query, data = query_of(self._session, fitted, table, options, run_now=not view)
-            require_kept(storage.partition_by, query.options.keep)
+            require_view(session, options, storage)
+        options = with_key(options, storage)
+        with session.transaction(grows=into if storage.grows else None):
+            data = read_input(session, table, options)
+            told = _told(fitted, options)
             sources = [data.table, options.rows]
-            target = target_in(self._session, into, storage, sources, view=view)
-            statement = written(self._session, query)
-            require_room(self._session, statement, query, view=view)
+            target = target_in(session, into, storage, sources, told, view=view)
+            chosen = chosen_rows(session, data, target, limit)
+            query, data = query_of(
+                session, fitted, chosen, options, run_now=not view, any_rows=limit is not None
+            )
+            require_kept(storage.partition_by, query.options.keep)
+            statement = written(session, query)
+            require_room(session, statement, query, view=view)
             # After the statement is written, so that one that is too large fails fast.
-            check_values(self._session, query.program, data)
-            told = f"sqlkrp {fitted.kind} {fitted.digest_}"
-            if options.stage != "features":
-                told += f", {options.stage}"
-            columns = columns_of(statement, query, data)
-            count = made(
-                self._session, target, statement, columns, told, view=view,
+            check_values(session, query.program, data)
+            target = changed(
+                target,
+                columns=columns_of(statement, query, data),
                 reads_at_most=lambda most: query.count(most) is not None,
-            )  # fmt: skip
-        return Run(statement, count, fitted.digest_)
+            )
+            count, old = made(session, target, statement, chosen, view=view)
+        return Run(statement, count, fitted.digest_, replaced=old)
+
+    @with_options("form", "stage", "output", "plan", "keep")
+    def macro(
+        self,
+        fitted: Fitted,
+        into: TableName,
+        *,
+        options: Options,
+        replace: bool = False,
+        outputs: Iterable[str] | None = None,
+        threshold: float | None = None,
+        as_: str = "auto",
+        prefix: str = "",
+    ) -> Run:
+        """Create a table macro, which any client calls with a table: ``FROM churn_features('t')``.
+
+        It is of DuckDB only. What it is called with is read when it is called, and has the columns
+        of the map or model, and those to keep. ``outputs``, ``threshold``, ``as_`` and ``prefix``
+        are of a model, as :meth:`score` has them.
+        """
+        require_fitted("fitted", fitted)
+        Switch().require("replace", replace)
+        self._require("macros", "create a view (view=True)")
+        fitted = _as_asked(fitted, outputs, threshold, as_, prefix)
+        with self._session.transaction():
+            told = _told(fitted, options)
+            statement = macro_made(self._session, fitted, into, options, told, replace=replace)
+        return Run(statement, None, fitted.digest_)
 
     @with_options()
     def export(
@@ -149,25 +203,32 @@ class Database(Shown):
         options: Options,
         replace: bool = False,
         append: bool = False,
+        limit: int | None = None,
         format: str | None = None,
         partition_by: Iterable[str] = (),
     ) -> Run:
         """Stream the features to a .csv, .csv.gz or .parquet file (``-``: CSV to standard output).
 
-        The file appears when it is whole; an existing one is replaced only on request. Spark writes
-        a folder of files, and has ``append``, ``format`` and ``partition_by``, as :meth:`create`.
+        The file appears when it is whole; an existing one is replaced only on request. With a
+        ``limit`` only so many rows of the source are read. Spark writes a folder of files, and has
+        ``append``, ``format`` and ``partition_by``, as :meth:`create`.
         """
-        storage = storage_in(self._session, replace, append, format, partition_by)
-        named = table.data.table if isinstance(table, TableSource) else table
+        require_fitted("fitted", fitted)
+        _require_limit(limit)
+        storage = storage_in(self._session, replace, append, format, partition_by, in_files=True)
+        named = table.data.table if isinstance(table, TableSource) else as_named(table)
         for source in (named, options.rows, *self._session.files()):
-            if isinstance(source, Path):
-                require_other_file(Path(path), source)
+            if isinstance(source, File):
+                require_other_file(as_file(path), source)
         # One transaction, so that what is checked is what is written.
         with (
             self._session.destination(path, storage) as write_to,
             self._session.transaction(keep=False),
         ):
-            query, data = query_of(self._session, fitted, table, options, run_now=True)
+            data = few_rows(self._session, read_input(self._session, table, options), limit)
+            query, data = query_of(
+                self._session, fitted, data, options, run_now=True, any_rows=limit is not None
+            )
             if query.options.output == "auto":  # a model's is columns already
                 output = self._session.output_of(path, storage)
                 query = with_output(query, output)
@@ -197,13 +258,18 @@ class Database(Shown):
         prefix: str = "",
         view: bool = False,
         replace: bool = False,
+        append: bool = False,
+        upsert: bool = False,
+        key: str | Iterable[str] = (),
+        limit: int | None = None,
     ) -> Run:
         """Score rows with a model: a table or view of what it says of each, or a file.
 
         Give the ``table`` that has the model's columns, or a table of its map's ``features``
         (which, of rank-one projections, ``holds`` features, their signs as bits, or the sketches
         whose signs were trained on); and a name to go ``into``, or the ``path`` of a file (as
-        :meth:`create` and :meth:`export` have them). ``outputs`` and ``threshold`` are as
+        :meth:`create` and :meth:`export` have them; ``append``, ``upsert``, ``key`` and ``limit``,
+        too). ``outputs`` and ``threshold`` are as
         :func:`sqlkrp.model` has them. ``as_`` chooses how a score is computed: by the map's
         ``features``, as the ``polynomial`` in the columns that it is with many maps, or ``auto``:
         what has fewer operations. What the names of the new columns begin with is the ``prefix``,
@@ -216,11 +282,14 @@ class Database(Shown):
         chosen = {name: getattr(options, name) for name in names}
         if (into is None) == (path is None):
             raise ParameterError("scores go into a table or to a file: give into=NAME or path=FILE")
+        chosen |= {"replace": replace, "append": append, "limit": limit}
         if into is not None:
-            return self.create(fitted, source, into, view=view, replace=replace, **chosen)
+            return self.create(fitted, source, into, view=view, upsert=upsert, key=key, **chosen)
         if view:
             raise ParameterError("a view is no file: give into=NAME, or leave out view")
-        return self.export(fitted, source, path, replace=replace, **chosen)
+        if upsert or named_key(key):
+            raise ParameterError("upsert and key are for tables, and no files: give into=NAME")
+        return self.export(fitted, source, path, **chosen)
 
     def importance(
         self, model: Any, table: TableOrFile | TableSource, *, sample: int = 1000
@@ -342,15 +411,33 @@ class Database(Shown):
         """
         require_measures(sample, tolerance)
         require_fitted("fitted", fitted)
-        asked = (outputs, threshold, as_, prefix)
-        if asked != (None, None, "auto", ""):
-            from sqlkrp.models import scoring
-
-            fitted, _ = scoring(fitted, table, None, *asked)
+        fitted = _as_asked(fitted, outputs, threshold, as_, prefix)
         wanted = (self._session, fitted, table, options, sample, tolerance)
         if result is None and not key:
             return verified(*wanted)
         return verified_as_stored(*wanted, result, key, all_said=outputs is None)
+
+    def distortion(
+        self,
+        maps: Any,
+        table: TableOrFile | TableSource,
+        *,
+        rows: int = 500,
+        runs: int = 10,
+        seed: int = 0,
+        components: Iterable[int] = (),
+    ) -> Distortion:
+        """How far features are from the kernel that their map claims, on a sample of the rows.
+
+        ``maps`` is one or several, which are measured on the same ``rows``, drawn by the ``seed``.
+        All pairs of these are joined in the database, and only a summary is fetched: by how much
+        squared distances are off, and inner products from the kernel. Of each map that is told of
+        the map in hand, which is the first of the ``runs``, and of others that differ in nothing
+        but the seed they are drawn with. With ``components`` it is told of other numbers of
+        features, too.
+        """
+        asked = asked_of(rows, runs, seed, components)
+        return distortion_in(self._session, families_of(maps), table, asked)
 
     def _require(self, capability: str, instead: str) -> None:
         self._session.can.require(capability, self._session.dialect.name, instead)
@@ -365,3 +452,30 @@ class Database(Shown):
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def _told(fitted: Fitted, options: Options) -> str:
+    """What a table, view or macro says of the map or model that made it."""
+    told = f"sqlkrp {fitted.kind} {fitted.digest_}"
+    return told if options.stage == "features" else f"{told}, {options.stage}"
+
+
+def _require_limit(limit: Any) -> None:
+    if limit is not None:
+        Whole(1, 2**63 - 1).require("limit", limit)
+
+
+def _as_asked(
+    fitted: Fitted,
+    outputs: Iterable[str] | None,
+    threshold: float | None,
+    as_: str,
+    prefix: str,
+) -> Fitted:
+    """A map as it is; a model as it is asked to be."""
+    if (outputs, threshold, as_, prefix) == (None, None, "auto", ""):
+        return fitted
+    from sqlkrp.models import as_asked
+
+    asked: Fitted = as_asked(fitted, outputs, threshold, as_, prefix)
+    return asked

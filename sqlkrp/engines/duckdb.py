@@ -5,34 +5,27 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import duckdb
-import numpy as np
-from numpy.typing import NDArray
 
 from sqlkrp.engines.duckdb_running import explained, in_short
 from sqlkrp.engines.duckdb_writing import PARQUET, Writing, suffix_of
-from sqlkrp.engines.inputs import Input
 from sqlkrp.engines.session import (
     Capabilities,
     TableOrFile,
 )
-from sqlkrp.engines.statistics import statistics_of, values_of
-from sqlkrp.engines.texts import dates_in, texts_in
 from sqlkrp.errors import ColumnError, EngineError, ParameterError
-from sqlkrp.files import own_number, remove_dead, require_no_folder, reserve
-from sqlkrp.maps.source import BOOLEAN, DATE, FLOAT32, NUMBER, NUMERIC, TEXT, Statistics
+from sqlkrp.files import own_folder, require_no_folder
+from sqlkrp.maps.source import BOOLEAN, DATE, FLOAT32, NUMBER, NUMERIC, TEXT
 from sqlkrp.sql.dialects import dialect
-from sqlkrp.sql.encoding import made_of_columns
 from sqlkrp.sql.names import TableName, quote, text
 from sqlkrp.sql.side_tables import Table
-from sqlkrp.stages import Category
+from sqlkrp.urls import File, Url, hidden, is_attached, is_url
 
-__all__ = ["DuckDB", "RelationSource", "write_parquet"]
+__all__ = ["DuckDB", "write_parquet"]
 
 _SORTS = {"VARCHAR": TEXT, "ENUM": TEXT, "DATE": DATE, "TIMESTAMP": DATE}
 _NUMBERS = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|BIGNUM|DECIMAL\(.*\)")
@@ -71,6 +64,9 @@ class DuckDB(Writing):
         temporary_tables=True,
         views=True,
         comments=True,
+        appends=True,
+        upserts=True,
+        macros=True,
         relations=True,
         twin=True,
     )
@@ -79,31 +75,35 @@ class DuckDB(Writing):
     def open(
         cls, path: str | os.PathLike[str] | None, *, read_only: bool = False, **settings: Any
     ) -> DuckDB:
-        """Open a database file, or an empty database in memory."""
+        """Open a database, or an empty one in memory.
+
+        Besides files these are what DuckDB attaches: ``md:warehouse``, ``s3://bucket/x.duckdb``.
+        """
         config = dict(settings)
-        if path is not None:
-            _require_database(Path(path))
+        name = ":memory:" if path is None else os.fspath(path)
+        elsewhere = is_url(name)
         clean_up = contextlib.ExitStack()
-        if path is None:
+        if path is None or elsewhere or is_attached(name):
             # What does not fit in memory is written to a folder of our own, not the user's.
-            config["temp_directory"] = clean_up.enter_context(_spill_folder())
+            config["temp_directory"] = str(clean_up.enter_context(own_folder("spill")))
+        _require_database(name)
         try:
-            name = ":memory:" if path is None else os.fspath(path)
             connection = duckdb.connect(
-                name, read_only=read_only and path is not None, config=config
+                ":memory:" if elsewhere else name,
+                read_only=read_only and path is not None and not elsewhere,
+                config=config,
             )
+            clean_up.callback(connection.close)
+            if elsewhere:
+                _attach(connection, Url(name))
         except (duckdb.Error, OSError, RuntimeError) as bad:
             clean_up.close()
-            raise EngineError(f"cannot open {path or 'DuckDB'}: {in_short(bad)}") from bad
+            what = "DuckDB" if path is None else hidden(name)
+            raise EngineError(f"cannot open {what}: {in_short(bad)}") from bad
 
         # DuckDB measures progress only so; who shows it is on_progress, if anybody.
         connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
-
-        def close() -> None:
-            connection.close()
-            clean_up.close()
-
-        return cls(connection, close)
+        return cls(connection, clean_up.close)
 
     @staticmethod
     def is_connection(target: Any) -> bool:
@@ -113,13 +113,13 @@ class DuckDB(Writing):
     # --- looking ------------------------------------------------------------------------------
 
     def look(self, table: TableOrFile, name: str) -> tuple[str, dict[str, str]]:
-        if not isinstance(table, Path):
+        if not isinstance(table, File):
             self._require_no_file(table)
             return super().look(table, name)
         require_no_folder(table)
         reader, path, options = _reader(table)
-        if reader == "read_csv" and table.exists():
-            if table.is_file() and not table.stat().st_size:
+        if reader == "read_csv" and _is_one(table):
+            if isinstance(table, Path) and table.is_file() and not table.stat().st_size:
                 raise ColumnError(f"{str(table)!r} is empty: give a file with names and rows")
             with contextlib.suppress(EngineError):  # reading it tells what is wrong with it
                 return self._sniffed(path, name)
@@ -130,7 +130,7 @@ class DuckDB(Writing):
             types |= texts
         return relation, types
 
-    def look_at_file(self, path: Path, name: str) -> tuple[str, dict[str, str]] | None:
+    def look_at_file(self, path: File, name: str) -> tuple[str, dict[str, str]] | None:
         reader, named, _ = _reader(path)
         if reader != "read_csv":
             return self.look(path, name)
@@ -182,7 +182,7 @@ class DuckDB(Writing):
             rows = self.rows(f"DESCRIBE SELECT * FROM {relation}", f"a look at {name}")
         except EngineError as bad:
             cause = bad.__cause__ or bad
-            kind = EngineError if isinstance(cause, duckdb.ConnectionException) else ColumnError
+            kind = EngineError if _is_of_engine(cause, name) else ColumnError
             raise kind(f"cannot read {name}: {in_short(cause)}") from cause
         return {row[0]: row[1] for row in rows}
 
@@ -206,7 +206,7 @@ class DuckDB(Writing):
         }
 
     def has_rows(self, table: TableOrFile) -> bool:
-        if isinstance(table, Path):
+        if isinstance(table, File):
             return suffix_of(table, _READERS) == ".parquet"
         return super().has_rows(table)
 
@@ -242,75 +242,16 @@ def write_parquet(path: Path, columns: Table) -> None:
         session._copy("SELECT * FROM side_table", path, PARQUET, str(path))
 
 
-# What statements call a relation that is asked by itself.
-_RELATION = "sqlkrp_relation"
-_NEEDS_TABLE = (
-    "this map is fitted to rows of a table, and was given a relation: make a view of it, and give "
-    "db.source(view)"
-)
+def _is_one(file: File) -> bool:
+    """Whether this names one file, which is there as far as that can be told."""
+    return not file.is_pattern if isinstance(file, Url) else file.exists()
 
 
-class RelationSource:
-    """A DuckDB relation of the user's own connection as something a map can be fitted to.
-
-    The relation's connection is not to be had, and not needed: it aggregates by itself.
-    """
-
-    keys: Collection[str] = ()
-    has_values = True
-    is_sparse = False
-    no_rows = _NEEDS_TABLE
-
-    def __init__(self, relation: Any) -> None:
-        self._relation = relation
-        types = dict(zip(relation.columns, map(str, relation.types), strict=True))
-        self.kinds = {name: DuckDB.kind(kind) for name, kind in types.items()}
-        sorts = DuckDB.texts_and_dates(types)
-        self._data = Input("", types, self.kinds, "the relation", texts_and_dates=sorts)
-
-    def statistics(self, columns: Sequence[str]) -> Statistics:
-        return statistics_of(columns, self._aggregate, DuckDB.dialect)
-
-    def head(self, columns: Sequence[str], count: int) -> NDArray[np.float64]:
-        with explained("a look at the first rows"):
-            rows = self._column_values(columns).limit(count).fetchall()
-        return np.array(rows, dtype="float64").reshape(-1, len(columns))
-
-    @property
-    def texts_and_dates(self) -> Mapping[str, str]:
-        """By their types."""
-        return self._data.texts_and_dates
-
-    def dates_in(self, columns: Sequence[str]) -> list[str]:
-        return dates_in(columns, _RELATION, self._rows, DuckDB.dialect)
-
-    def values(self, columns: Sequence[str], at_most: int) -> dict[str, list[str | None] | None]:
-        return texts_in(columns, at_most, _RELATION, self._rows, DuckDB.dialect)
-
-    def encoded(self, made: Sequence[Category]) -> RelationSource:
-        data = self._data
-        items = made_of_columns(made, DuckDB.dialect, data.booleans, data.texts)
-        return RelationSource(self._relation.project(", ".join(["*", *items])))
-
-    def _rows(self, statement: str) -> list[tuple[Any, ...]]:
-        """The rows of a statement that reads the relation by a name that it alone has."""
-        with explained("a look at its texts"):
-            rows: list[tuple[Any, ...]] = self._relation.query(_RELATION, statement).fetchall()
-        return rows
-
-    def _aggregate(self, columns: Sequence[str], expressions: Sequence[str]) -> tuple[Any, ...]:
-        with explained("computing the columns' statistics"):
-            values = self._column_values(columns)
-            rows: list[tuple[Any, ...]] = values.aggregate(", ".join(expressions)).fetchall()
-        return rows[0]
-
-    def _column_values(self, columns: Sequence[str]) -> Any:
-        return self._relation.project(", ".join(values_of(self._data, DuckDB.dialect, columns)))
-
-
-def _reader(path: Path) -> tuple[str, str, str]:
+def _reader(path: File) -> tuple[str, str, str]:
     """The function that reads a file, the file's name in it, and its options."""
     reader, options = _READERS[suffix_of(path, _READERS)]
+    if isinstance(path, Url):
+        return reader, _text(path.url), options
     name = str(path)
     if path.exists():
         # This file, and not the others that its name would match as a pattern.
@@ -332,17 +273,32 @@ def _text(value: str) -> str:
     return text(value, dialect("duckdb"))
 
 
-def _require_database(path: Path) -> None:
+def _is_of_engine(bad: BaseException, name: str) -> bool:
+    """Whether the engine could not read, whatever it was to read."""
+    if isinstance(bad, duckdb.IOException):
+        return is_url(name)
+    # The last one is raised as such where an extension cannot be had.
+    return isinstance(bad, duckdb.ConnectionException) or type(bad) is duckdb.Error
+
+
+def _attach(connection: Any, url: Url) -> None:
+    """Read the database that a URL names, as what is meant where a table is named."""
+    name = quote(Path(url.name).stem, dialect("duckdb"))
+    connection.execute(f"ATTACH {_text(url.url)} AS {name} (READ_ONLY)")
+    connection.execute(f"USE {name}")
+
+
+def _require_database(name: str) -> None:
     # DuckDB also opens data files, as databases of which nothing that is created stays.
+    if is_url(name):
+        if Url(name).name.lower().endswith(tuple(_READERS)):
+            raise ParameterError(
+                f"{hidden(name)} is a data file, and no database: give it where a table or file is "
+                "named, on the command line SOURCE or --file"
+            )
+        return
+    path = Path(name)
     if path.is_file() and path.stat().st_size:
         with path.open("rb") as file:
             if file.read(12)[8:] != b"DUCK":
                 raise EngineError(f"{str(path)!r} is no DuckDB database: give one")
-
-
-@contextlib.contextmanager
-def _spill_folder() -> Iterator[str]:
-    parent = Path(tempfile.gettempdir())
-    remove_dead(parent, re.compile(r"sqlkrp-spill-(\d+)-\d+"))
-    with reserve(parent / f"sqlkrp-spill-{own_number()}") as folder:
-        yield str(folder)  # DuckDB creates it when there is something to spill

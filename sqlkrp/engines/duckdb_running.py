@@ -16,10 +16,11 @@ from sqlkrp.engines.duckdb_twin import drop_function, make_function, relation_of
 from sqlkrp.engines.session import STATEMENT, Session, Streamed, rows_at_once
 from sqlkrp.errors import EngineError
 from sqlkrp.sql.dialects import dialect
-from sqlkrp.sql.names import quote
+from sqlkrp.sql.names import TableName, quote
 from sqlkrp.sql.side_tables import Table, create_side_table
 from sqlkrp.sql.twin import Twin
 from sqlkrp.sql.vectors import Vector
+from sqlkrp.urls import hidden
 
 __all__ = ["Running", "explained", "in_short"]
 
@@ -159,13 +160,15 @@ class Running(Session):
             self.connection.execute(f"DROP TABLE IF EXISTS temp.{quote(name, self.dialect)}")
 
     @contextlib.contextmanager
-    def transaction(self, *, keep: bool = True) -> Iterator[None]:
+    def transaction(self, *, keep: bool = True, grows: TableName | None = None) -> Iterator[None]:
         with self.after_transaction:
             if self._in_transaction():
+                self._claim(grows)
                 yield  # the user's own, which is the user's to end
                 return
             self.connection.begin()
             try:
+                self._claim(grows)
                 yield
             except BaseException:
                 with contextlib.suppress(duckdb.Error):
@@ -174,11 +177,32 @@ class Running(Session):
             with explained("committing" if keep else "ending its transaction"):
                 self.connection.commit() if keep else self.connection.rollback()
 
+    def _claim(self, table: TableName | None) -> None:
+        """Let nobody else add to a table until the transaction ends, nor since it has begun.
+
+        DuckDB has no locks, and lets two transactions add the same rows. That both change what is
+        said of the table, it refuses to the second: so each says again what is said of it.
+        """
+        target = None if table is None else self.target(table)
+        if target is None or target.found is None or target.found[1] != "table":
+            return
+        try:
+            self.comment(target, self.told(target), view=False)
+        except EngineError as bad:
+            if not isinstance(bad.__cause__, duckdb.TransactionException):
+                raise
+            raise EngineError(
+                f"another transaction is at work on {target.name!r}, or was since this one began: "
+                "nothing was added; try again when that has ended"
+            ) from bad
+
     def _in_transaction(self) -> bool:
-        # Asking by a second BEGIN would end the first. Outside, each statement is numbered anew.
+        # Asking by a second BEGIN would end the first. Outside, each statement begins one of its
+        # own, at another time; only DuckDB's own tables have numbers for them.
+        began = "SELECT epoch_us(transaction_timestamp())"
         with explained("looking for a transaction"):
-            ids = {self.connection.execute("SELECT txid_current()").fetchall()[0] for _ in range(2)}
-        return len(ids) == 1
+            times = {self.connection.execute(began).fetchall()[0] for _ in range(2)}
+        return len(times) == 1
 
     # --- NumPy inside statements --------------------------------------------------------------
 
@@ -217,4 +241,4 @@ def in_short(bad: BaseException) -> str:
     """The beginning of DuckDB's message, without the excerpt of the statement."""
     lines = [line.strip() for line in str(bad).splitlines() if line.strip()]
     told = [line for line in lines if not line.startswith(("LINE ", "^"))][:3]
-    return " ".join(told)[:300] or type(bad).__name__
+    return hidden(" ".join(told))[:300] or type(bad).__name__

@@ -9,9 +9,10 @@ import re
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import BinaryIO
 
 import duckdb
@@ -19,10 +20,11 @@ import duckdb
 from sqlkrp.engines.duckdb_running import Running, explained
 from sqlkrp.engines.session import Columns, Found, Storage, Target, Write
 from sqlkrp.errors import ParameterError
-from sqlkrp.files import write_whole
+from sqlkrp.files import own_folder, require_free, write_whole
 from sqlkrp.gzips import GzipWriter
 from sqlkrp.memory import bytes_text
 from sqlkrp.sql.names import TableName, listed, quote, quote_table, table_name, text
+from sqlkrp.urls import File, Url, as_file
 
 __all__ = ["PARQUET", "Writing", "suffix_of"]
 
@@ -36,7 +38,12 @@ _LARGE_CSV = 100_000_000
 # Characters of a statement whose rows take longer than to be handed out in small tasks.
 _MUCH_WORK = 100_000
 _SMALL_TASKS = "verify_parallelism"
+# Whether a pipe can be opened by a name.
 _HAS_PIPES = os.path.isdir("/dev/fd")
+# URLs that are only read.
+_ONLY_READ = ("https://", "http://", "hf://")
+# Other engines' databases, whose tables DuckDB says nothing about.
+_WITHOUT_COMMENTS = ("sqlite", "postgres", "mysql")
 # Types without texts or names of users in them.
 _PLAIN_TYPE = re.compile(r"[A-Z][A-Z0-9_ ]*(\(\d+(, ?\d+)?\))?")
 _COPY_OPTIONS = {
@@ -51,6 +58,9 @@ PARQUET = _COPY_OPTIONS[".parquet"] + _PACKED
 
 class Writing(Running):
     """A DuckDB connection that makes tables, views and files."""
+
+    _attached_by: Mapping[str, str] = MappingProxyType({})
+    """What attached each database, when a name was last looked for."""
 
     def target(self, table: TableName) -> Target:
         full, there = self._named(table)
@@ -69,14 +79,15 @@ class Writing(Running):
         with explained(f"looking for {parts[-1]!r}"):
             rows = self.connection.execute(
                 "SELECT current_catalog(), current_schema(),"
-                " (SELECT LIST(LOWER(database_name)) FROM duckdb_databases()), named.*"
+                " (SELECT LIST([LOWER(database_name), type]) FROM duckdb_databases()), named.*"
                 " FROM (SELECT 1) AS here LEFT JOIN"
                 " (SELECT table_catalog, table_schema, table_name, table_type"
                 " FROM information_schema.tables WHERE LOWER(table_name) = LOWER(?)) AS named"
                 " ON TRUE",
                 [parts[-1]],
             ).fetchall()
-        catalog, schema, databases = rows[0][:3]
+        catalog, schema, attached = rows[0][:3]
+        databases = self._attached_by = dict(attached)
         there = {
             _folded(row[3:6]): (tuple(row[3:6]), "view" if row[6] == "VIEW" else "table")
             for row in rows
@@ -90,9 +101,8 @@ class Writing(Running):
         return (catalog, *parts) if len(parts) == 2 else parts, there
 
     def create(self, into: Target, select: str, *, view: bool) -> int | None:
-        much = not view and into.columns is None and len(select) > _MUCH_WORK
-        if much and into.reads_at_most(_GROUP_ROWS):  # which one core would read
-            self.after_transaction.enter_context(self._in_small_tasks())
+        if not view:
+            self._use_all_cores(into, select)
         kind = "VIEW" if view else "TABLE"
         how = "CREATE OR REPLACE" if into.storage.replace else "CREATE"
         name, what = quote_table(into.full, self.dialect), f"creating {into.name!r}"
@@ -102,6 +112,62 @@ class Writing(Running):
         else:
             self.execute(f"{how} {kind} {name} AS\n{select}", what)
         return None if view else self._count()
+
+    def _use_all_cores(self, into: Target, select: str) -> None:
+        """Work in small tasks on much that is computed of few rows, which one core would read."""
+        much = into.columns is None and len(select) > _MUCH_WORK
+        if much and into.reads_at_most(_GROUP_ROWS):
+            self.after_transaction.enter_context(self._in_small_tasks())
+
+    def append(self, into: Target, select: str, columns: Sequence[str]) -> int:
+        self._use_all_cores(into, select)
+        return super().append(into, select, columns)
+
+    def change(self, sql: str, what: str) -> int:
+        self.execute(sql, what)
+        return self._count()
+
+    def told(self, into: Target) -> str | None:
+        assert into.found is not None
+        with explained(f"a look at {into.name!r}"):
+            rows = self.connection.execute(
+                "SELECT comment FROM duckdb_tables()"
+                " WHERE database_name = ? AND schema_name = ? AND table_name = ?",
+                list(into.found[0]),
+            ).fetchall()
+        return rows[0][0] if rows else None
+
+    # --- macros -------------------------------------------------------------------------------
+
+    def named_relation(self, parameter: str) -> str:
+        return f"query_table({quote(parameter, self.dialect)})"
+
+    def find_macro(self, name: TableName) -> tuple[tuple[str, ...], bool]:
+        full, _ = self._named(name)
+        with explained(f"looking for {full[-1]!r}"):
+            own = self.connection.execute(
+                "SELECT 1 FROM duckdb_functions() WHERE internal AND LOWER(function_name) = ?",
+                [_folded(full)[-1]],
+            ).fetchall()
+            if own:
+                raise ParameterError(
+                    f"{full[-1]!r} is a function of DuckDB's own, which a macro of that name would "
+                    "hide: use another name"
+                )
+            rows = self.connection.execute(
+                "SELECT 1 FROM duckdb_functions() WHERE function_type = 'table_macro'"
+                " AND LOWER(database_name) = ? AND LOWER(schema_name) = ?"
+                " AND LOWER(function_name) = ?",
+                list(_folded(full)),
+            ).fetchall()
+        return full, bool(rows)
+
+    def create_macro(self, into: Target, parameter: str, select: str) -> None:
+        name, given = quote_table(into.full, self.dialect), quote(parameter, self.dialect)
+        what = f"creating the macro {into.name!r}"
+        self.execute(f"CREATE OR REPLACE MACRO {name}({given}) AS TABLE\n{select}", what)
+        told = text(into.told, self.dialect)
+        self.execute(f"COMMENT ON MACRO TABLE {name} IS {told}", what)
 
     def _declared(self, into: Target) -> str:
         """The columns of a table, of which features are not compressed; empty where that is moot.
@@ -128,6 +194,10 @@ class Writing(Running):
                 [database],
             ).fetchall()
         return bool(found)
+
+    def comment(self, into: Target, told: str | None, *, view: bool) -> None:
+        if self._attached_by.get(into.full[0].lower()) not in _WITHOUT_COMMENTS:
+            super().comment(into, told, view=view)
 
     # --- exporting ----------------------------------------------------------------------------
 
@@ -168,11 +238,18 @@ class Writing(Running):
     @contextlib.contextmanager
     def _written(self, path: str | Path, storage: Storage) -> Iterator[Write]:
         if str(path) == "-":
-            yield lambda select, _: self._copy_through(select, _write_out, "-")
+            through = self._copy_through if _HAS_PIPES else self._copy_after
+            yield lambda select, _: through(select, _write_out, "-")
             return
-        target = Path(path)
+        target = as_file(path)
         suffix = suffix_of(target, _COPY_OPTIONS)
         options = _COPY_OPTIONS[suffix]
+        if isinstance(target, Url):
+            _require_writable(target)
+            if not storage.replace:
+                self._require_free(target)
+            yield lambda select, columns: self._upload(self._in_lists(select, columns), target)
+            return
 
         def write(select: str, columns: Columns | None) -> int:
             if suffix == ".csv.gz" and _HAS_PIPES:
@@ -186,7 +263,7 @@ class Writing(Running):
             yield write
 
     def better_file(self, path: str | Path, columns: Columns | None, rows: int) -> str | None:
-        if str(path) == "-" or columns is None:
+        if str(path) == "-" or columns is None or isinstance(as_file(path), Url):
             return None
         is_csv = suffix_of(Path(path), _COPY_OPTIONS) != ".parquet"
         size = Path(path).stat().st_size
@@ -215,7 +292,28 @@ class Writing(Running):
         replaced = f"SELECT * REPLACE ({', '.join(casts)}) FROM (\n{select}\n)"
         return replaced if casts else select
 
-    def _copy(self, select: str, path: Path, options: str, named: str) -> int:
+    def _require_free(self, target: Url) -> None:
+        """Raise TargetExistsError if there is a file of this name."""
+        # As a pattern that only it matches: DuckDB takes a name without one to be there.
+        pattern = re.sub(r"[^?](?=\?|$)", r"[\g<0>]", target.url, count=1)
+        look = f"SELECT 1 FROM glob({text(pattern, self.dialect)})"
+        found = self.rows(look, f"a look at {target}")
+        require_free(target, is_there=bool(found))
+
+    def _upload(self, select: str, target: Url) -> int:
+        """Write a file that is named by a URL, from features that are whole already.
+
+        Of a statement that fails while it uploads, DuckDB ends the file where it was.
+        """
+        options = _COPY_OPTIONS[suffix_of(target, _COPY_OPTIONS)]
+        with own_folder("upload") as folder:
+            folder.mkdir(mode=0o700)
+            part = folder / "features.parquet"
+            self._copy(select, part, PARQUET, str(target))
+            whole = f"SELECT * FROM read_parquet({text(str(part), self.dialect)})"
+            return self._copy(whole, target.url, options, str(target))
+
+    def _copy(self, select: str, path: Path | str, options: str, named: str) -> int:
         self.execute(
             f"COPY (\n{select}\n) TO {text(str(path), self.dialect)} ({options})",
             f"writing {named}",
@@ -244,10 +342,29 @@ class Writing(Running):
             if broken:
                 raise broken[0]
 
+    def _copy_after(self, select: str, take: Callable[[BinaryIO], None], named: str) -> int:
+        """Write CSV to a file, and hand it on: where a pipe has no name that DuckDB could open."""
+        with own_folder("output") as folder:
+            folder.mkdir(mode=0o700)
+            part = folder / "features.csv"
+            count = self._copy(select, part, _COPY_OPTIONS[".csv"], named)
+            with part.open("rb") as stream:
+                take(stream)
+        return count
+
     def _count(self) -> int:
         """The rows that the last statement wrote."""
         row = self.connection.fetchone()
         return int(row[0])
+
+
+def _require_writable(target: Url) -> None:
+    """Raise ParameterError if DuckDB only reads there, which it would say when all is computed."""
+    if target.url.lower().startswith(_ONLY_READ):
+        raise ParameterError(
+            f"DuckDB reads {str(target)!r}, and cannot write it: give a path, or a URL of a store "
+            "that it writes, such as s3://..."
+        )
 
 
 def _row_bytes(columns: Columns) -> int:
@@ -287,7 +404,7 @@ def _write_out(stream: BinaryIO) -> None:
 def _compress(path: Path, stream: BinaryIO) -> None:
     """Compress a stream to a file, on all cores; DuckDB does so on one, and more slowly."""
     with GzipWriter(path) as file:
-        shutil.copyfileobj(stream, file)
+        shutil.copyfileobj(stream, file, 1 << 16)  # by itself Python 3.15 reads much at once
 
 
 def _folded(full: Sequence[str]) -> tuple[str, ...]:
@@ -295,7 +412,7 @@ def _folded(full: Sequence[str]) -> tuple[str, ...]:
     return tuple(part.lower() for part in full)
 
 
-def suffix_of(path: Path, known: Collection[str]) -> str:
+def suffix_of(path: File, known: Collection[str]) -> str:
     """The end of a file's name, which must be one of those known."""
     name = path.name.lower()
     for suffix in sorted(known, key=len, reverse=True):

@@ -15,6 +15,7 @@ from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.job import LongInput
 from sqlkrp.sql.names import quote, soft_cast
 from sqlkrp.stages import Prepare
+from sqlkrp.urls import as_named
 
 __all__ = ["Input", "look_at", "spoken"]
 
@@ -83,6 +84,7 @@ def look_at(
     session: Session, table: TableOrFile, long: tuple[str, str, str] | None = None
 ) -> Input:
     """Look at a table (or file), once."""
+    table = as_named(table)
     name = spoken(table)
     relation, types = session.look(table, name)
     match_columns(long or (), types, where=name)

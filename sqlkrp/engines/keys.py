@@ -9,13 +9,26 @@ from typing import Any
 from sqlkrp.engines.inputs import Input
 from sqlkrp.engines.results import Result, whole
 from sqlkrp.engines.session import Session
-from sqlkrp.errors import ColumnError
+from sqlkrp.errors import ColumnError, ParameterError
 from sqlkrp.maps.columns import match_columns, spelt_in
 from sqlkrp.maps.source import BOOLEAN, FLOAT32, NUMBER
 from sqlkrp.sql.facts import Dialect
+from sqlkrp.sql.job import LongInput
 from sqlkrp.sql.names import number, quote, soft_cast, text
+from sqlkrp.sql.options import name_list
 
-__all__ = ["Key", "Keys", "count_rows", "keys_of", "lookup", "not_unique", "told"]
+__all__ = [
+    "Key",
+    "Keys",
+    "count_rows",
+    "keys_of",
+    "lookup",
+    "named_key",
+    "not_unique",
+    "require_key_of_long",
+    "rows_of",
+    "told",
+]
 
 _COUNTING = "counting the rows of each key"
 # Kinds of columns that may hold whole numbers.
@@ -65,6 +78,28 @@ class Keys:
 
 def _as_text(name: str, dialect: Dialect) -> str:
     return dialect.cast.format(value=quote(name, dialect), type=dialect.text_type)
+
+
+def named_key(key: Any) -> tuple[str, ...]:
+    """The columns of a key that is given as one name, or as several."""
+    return tuple(dict.fromkeys([key] if isinstance(key, str) else name_list("key", key)))
+
+
+def require_key_of_long(row: str, key: Sequence[str]) -> None:
+    """Raise ParameterError unless a key, if there is one, is that of the rows of sparse input."""
+    if key and tuple(key) != (row,):
+        raise ParameterError(
+            f"the rows of (row, feature, value) input are told apart by {row!r}: give key={row!r}"
+        )
+
+
+def rows_of(relation: str, long: LongInput | None, dialect: Dialect) -> str:
+    """A relation with one row for each row of the answer."""
+    if long is None:
+        return relation
+    key = quote(long.row, dialect)
+    every = f"(SELECT DISTINCT {key} FROM {relation} WHERE {key} IS NOT NULL) AS every_row"
+    return long.keys or every
 
 
 def keys_of(data: Input, result: Result, key: Sequence[str]) -> Keys:

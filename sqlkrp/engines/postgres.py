@@ -74,13 +74,20 @@ class Postgres(Session):
 
     dialect = dialect("postgres")
     can = Capabilities(
-        transactions=True, temporary_tables=True, views=True, comments=True, twin=True
+        transactions=True,
+        temporary_tables=True,
+        views=True,
+        comments=True,
+        appends=True,
+        upserts=True,
+        twin=True,
     )
 
     def __init__(self, connection: Any, *, read_only: bool = False, owned: bool = False) -> None:
         self.connection = connection
         self._read_only = read_only
         self._owned = owned
+        self._locked: Found | None = None
 
     @classmethod
     def open(cls, url: str, *, read_only: bool = False) -> Postgres:
@@ -241,16 +248,34 @@ class Postgres(Session):
     # --- writing ------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def transaction(self, *, keep: bool = True) -> Iterator[None]:
+    def transaction(self, *, keep: bool = True, grows: TableName | None = None) -> Iterator[None]:
         own = self.connection.info.transaction_status == TransactionStatus.IDLE
+        # Any look at the tables fixes what the transaction sees, so it comes before.
+        growing = None if grows is None else self.target(grows).found
         with self._told("its transaction"), self.connection.transaction(force_rollback=not keep):
             ((level,),) = self._send("SHOW transaction_isolation").fetchall()
             if own and level.startswith("read"):
                 # So that what is checked is what is written.
                 self._send("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            self._locked = None
+            if growing is not None and growing[1] == "table":
+                self._lock(growing, sees_the_latest=own or level.startswith("read"))
             with contextlib.nullcontext() if own else self._put_back():
                 self._ask_for(_SETTINGS)
                 yield
+
+    def _lock(self, found: Found, *, sees_the_latest: bool) -> None:
+        """Let nobody else write to a table until the transaction ends; reading goes on."""
+        name = ".".join(found[0])
+        if not sees_the_latest:
+            raise EngineError(
+                f"your transaction may not see the latest rows of {name!r}, and would add some "
+                "again: add rows outside of it, or in one that is READ COMMITTED"
+            )
+        with self._told(f"a lock on {name!r}"):
+            table = quote_table(found[0], self.dialect)
+            self._send(f"LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE")
+        self._locked = found
 
     @contextlib.contextmanager
     def _put_back(self) -> Iterator[None]:
@@ -312,13 +337,31 @@ class Postgres(Session):
             self._run(f"ALTER {kind} {made} RENAME TO {quote(name, self.dialect)}", what)
         return None if view else count
 
+    def append(self, into: Target, select: str, columns: Sequence[str]) -> int:
+        if into.found != self._locked:  # what others added is not seen here
+            raise EngineError(f"another run made {into.name!r} at the same time: run this again")
+        return super().append(into, select, columns)
+
+    def change(self, sql: str, what: str) -> int:
+        if self._read_only:
+            raise EngineError(f"the connection is read-only, and refuses {what}")
+        return self._run(sql, what)
+
+    def told(self, into: Target) -> str | None:
+        assert into.found is not None
+        ((told,),) = self._ask(
+            "SELECT obj_description(to_regclass(%s), 'pg_class')",
+            [quote_table(into.found[0], self.dialect)],
+        )
+        return None if told is None else str(told)
+
     @contextlib.contextmanager
     def destination(self, path: str | Path, storage: Storage) -> Iterator[Write]:
         if str(path) == "-":
             sys.stdout.flush()
             yield lambda select, _: self._copy(select, _standard_output(), "standard output")
             return
-        with csv_file(Path(path), self.dialect.name, replace=storage.replace) as file:
+        with csv_file(path, self.dialect.name, replace=storage.replace) as file:
             yield lambda select, _: self._copy(select, file, str(path))
 
     def _copy(self, select: str, file: IO[bytes], named: str) -> int:

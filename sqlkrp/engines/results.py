@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from sqlkrp.maps.source import NUMERIC
 from sqlkrp.sql.packing import bit_names
 from sqlkrp.sql.statement import Query
 from sqlkrp.stages import Array, hyperplane_names
+from sqlkrp.urls import File, as_named
 
 __all__ = ["PROJECTION", "Layout", "Result", "layout_of", "not_features", "opened", "whole"]
 
@@ -47,8 +47,9 @@ class Result:
 @contextlib.contextmanager
 def opened(session: Session, result: TableOrFile) -> Iterator[Result]:
     """A result in the source's session, or if that reads no such files, in a DuckDB of its own."""
+    result = as_named(result)
     name = spoken(result)
-    if not isinstance(result, Path):
+    if not isinstance(result, File):
         yield Result(session, *session.look(result, name), name)
         return
     found = session.look_at_file(result, name)

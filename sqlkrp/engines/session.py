@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from sqlkrp.sql.side_tables import Table
 from sqlkrp.sql.statement import Statement
 from sqlkrp.sql.twin import Twin
 from sqlkrp.sql.vectors import Vector
+from sqlkrp.urls import File, Url, as_file
 
 __all__ = [
     "NUMBERS_AT_ONCE",
@@ -37,6 +38,7 @@ __all__ = [
     "Streamed",
     "TableOrFile",
     "Target",
+    "Work",
     "Write",
     "csv_file",
     "rows_at_once",
@@ -47,7 +49,7 @@ __all__ = [
 STATEMENT = "sqlkrp-statement"
 
 #: A table's name, or the path of a file that the engine reads by itself.
-TableOrFile = TableName | Path
+TableOrFile = TableName | File
 
 #: A table or view that is there: the full name that the engine keeps it under, and which it is.
 Found = tuple[tuple[str, ...], str]
@@ -65,16 +67,24 @@ class Capabilities:
     views: bool = False
     comments: bool = False
     """Of tables and views, by COMMENT ON."""
+    appends: bool = False
+    """Rows can be added to a table that says which map made it."""
+    upserts: bool = False
+    """Rows of a table can be replaced."""
+    macros: bool = False
+    """A query can be a function of a table's name, which any client calls."""
     relations: bool = False
     """A query can be a lazy relation of the engine's own."""
     replaces: bool = False
     """Without transactions: a table is replaced once the new one is whole."""
     storage: bool = False
-    """Rows can be appended, in a format that is asked for, and parted by columns."""
+    """Rows are kept in a format that is asked for, parted by columns, and files can be added to."""
     twin: bool = False
     """NumPy can compute where the rows are."""
     vectors: bool = False
     """An array of features can become a vector of the engine's own library."""
+    work: bool = False
+    """NumPy can work through all rows where they are, and hand back what it found."""
 
     def require(self, name: str, engine: str, instead: str) -> None:
         """Raise LimitError unless the engine can do what is in the field of this name."""
@@ -86,7 +96,10 @@ _WORDS = {
     "temporary_tables": "temporary tables",
     "relations": "lazy relations",
     "replaces": "transactions",
-    "storage": "append, format or partition_by here",
+    "storage": "format or partition_by here, and no files that are appended to",
+    "appends": "tables that say which map made them",
+    "upserts": "rows that are replaced here",
+    "macros": "table macros",
     "twin": "how='arrow'",
     "vectors": "output='vector'",
 }
@@ -94,20 +107,24 @@ _WORDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Storage:
-    """How a result is kept. All but ``replace`` is for engines that leave a choice."""
+    """How a result is kept; format and parts are for engines that leave a choice."""
 
     replace: bool = False
     """In the place of what is there."""
     append: bool = False
     """Beside the rows that are there."""
+    upsert: bool = False
+    """So, and in the place of those that have the same key."""
+    key: tuple[str, ...] = ()
+    """The columns that tell rows apart: of rows to append, those that are there are left out."""
     format: str | None = None
     partition_by: tuple[str, ...] = ()
     """Columns that are handed on; rows of equal values there are kept together."""
 
     @property
-    def is_plain(self) -> bool:
-        """Whether every engine can keep it so."""
-        return self == Storage(replace=self.replace)
+    def grows(self) -> bool:
+        """Whether rows go into a table that may be there."""
+        return self.append or self.upsert
 
 
 @dataclass(frozen=True)
@@ -128,6 +145,17 @@ Write = Callable[[str, "Columns | None"], int]
 #: Doubles (row, expression) of some rows, with NaN for NULL; and the texts of others, or None.
 Streamed = tuple[NDArray[np.float64], list[NDArray[Any]]]
 
+
+class Work(Protocol):
+    """What is done to rows, here or where they are: so it is pickled, and so is what it finds."""
+
+    def over(self, rows: Iterator[Any]) -> Iterator[Any]:
+        """What it finds in some of the rows, which come some at a time."""
+
+    def added(self, found: Iterator[Any]) -> Iterator[Any]:
+        """What was found in rows that several did it to, added up as far as that is possible."""
+
+
 #: Numbers of the rows that are streamed at a time.
 NUMBERS_AT_ONCE = 2_000_000
 
@@ -140,6 +168,8 @@ class Target:
     found: Found | None
     """What is there already."""
     storage: Storage = field(default_factory=Storage)
+    told: str = ""
+    """What it is to say of the map that made it."""
     columns: Columns | None = None
     """What is to be in it, where that is known beforehand."""
     reads_at_most: Callable[[int], bool] = lambda _: False
@@ -168,7 +198,7 @@ class Session(ABC):
 
     def look(self, table: TableOrFile, name: str) -> tuple[str, dict[str, str]]:
         """A table, or where the engine reads them a file, as SQL; its columns and their types."""
-        if isinstance(table, Path):
+        if isinstance(table, File):
             raise ParameterError(
                 f"{self.dialect.name} reads tables, and {str(table)!r} is a file: load it there "
                 "first"
@@ -176,7 +206,7 @@ class Session(ABC):
         relation = quote_table(table, self.dialect)
         return relation, self.describe(relation, name)
 
-    def look_at_file(self, path: Path, name: str) -> tuple[str, dict[str, str]] | None:
+    def look_at_file(self, path: File, name: str) -> tuple[str, dict[str, str]] | None:
         """A file of results, as SQL, and its columns' types; None if the engine reads none such.
 
         Where a file has no types its columns are texts, and their types empty: what looks like a
@@ -213,7 +243,7 @@ class Session(ABC):
 
     def has_rows(self, table: TableOrFile) -> bool:
         """Whether the rows of this source stand there, and need not be computed or parsed."""
-        found = None if isinstance(table, Path) else self.find(table)
+        found = None if isinstance(table, File) else self.find(table)
         return found is not None and found[1] == "table"
 
     def primary_key(self, table: TableName) -> list[str]:
@@ -247,6 +277,15 @@ class Session(ABC):
         Whoever reads it is in a transaction, and runs no other statement until it is read.
         """
 
+    def found(
+        self, relation: str, numbers: Sequence[str], texts: Sequence[str], work: Work, what: str
+    ) -> Iterator[tuple[Any, int]]:
+        """What work finds in what would be streamed, where the rows are and the engine can.
+
+        With the bytes that each came in. It is yet to be added up by whoever reads it.
+        """
+        raise NotImplementedError
+
     def lazily(self, sql: str) -> Any:
         """A query as a lazy relation, where the engine has such."""
         raise NotImplementedError
@@ -270,8 +309,13 @@ class Session(ABC):
 
     # --- writing ------------------------------------------------------------------------------
 
-    def transaction(self, *, keep: bool = True) -> contextlib.AbstractContextManager[None]:
+    def transaction(
+        self, *, keep: bool = True, grows: TableName | None = None
+    ) -> contextlib.AbstractContextManager[None]:
         """All or nothing; inside a transaction of the user's, a part of that.
+
+        What ``grows`` is a table to which rows will be added by what is not in it yet: others who
+        would do the same wait until this has ended, or fail.
 
         Without ``keep`` it is to change nothing: who makes temporary tables in it drops them, and
         an engine may undo the rest. Where the engine has no transactions this is a block like any
@@ -322,18 +366,41 @@ class Session(ABC):
     ) -> None:
         """Give what was just created columns of these names, where the engine chose others."""
 
-    def append(self, into: Target, select: str) -> int:
-        """Append the rows of a SELECT to a table, where the engine can; how many."""
+    def change(self, sql: str, what: str) -> int:
+        """Run a statement that adds or deletes rows, where the engine can; how many."""
         raise NotImplementedError
+
+    def append(self, into: Target, select: str, columns: Sequence[str]) -> int:
+        """Append the rows of a SELECT, of these columns, to a table; how many."""
+        name = quote_table(into.full, self.dialect)
+        names = ", ".join(quote(column, self.dialect) for column in columns)
+        return self.change(f"INSERT INTO {name} ({names})\n{select}", f"appending to {into.name!r}")
 
     def told(self, into: Target) -> str | None:
-        """The comment of a table that is there, where the engine can append to it."""
+        """What a table that is there says of the map that made it."""
         raise NotImplementedError
 
-    def comment(self, into: Target, told: str, *, view: bool) -> None:
-        """Attach a comment to what was created, where the engine has such."""
+    def columns_beside(self, into: Target, select: str) -> tuple[dict[str, str], dict[str, str]]:
+        """The types of a table's columns, and those of the columns of rows to append to it."""
+        there = self.describe(quote_table(into.full, self.dialect), into.name)
+        return there, self.describe(f"(\n{select}\n) AS appended", "what is appended")
+
+    def named_relation(self, parameter: str) -> str:
+        """The table that a macro is called with, as SQL inside it, where the engine has macros."""
+        raise NotImplementedError
+
+    def find_macro(self, name: TableName) -> tuple[tuple[str, ...], bool]:
+        """The full name that a macro of this name would have, and whether there is one."""
+        raise NotImplementedError
+
+    def create_macro(self, into: Target, parameter: str, select: str) -> None:
+        """Create a macro of a SELECT that reads the table which it is called with."""
+        raise NotImplementedError
+
+    def comment(self, into: Target, told: str | None, *, view: bool) -> None:
+        """Attach a comment to what was created, where the engine has such; None takes it away."""
         kind, name = "VIEW" if view else "TABLE", quote_table(into.full, self.dialect)
-        written = text(told, self.dialect)
+        written = "NULL" if told is None else text(told, self.dialect)
         self.execute(f"COMMENT ON {kind} {name} IS {written}", f"naming the map of {into.name!r}")
 
     @abstractmethod
@@ -364,8 +431,14 @@ def streamed(rows: Sequence[Sequence[Any]], n_numbers: int) -> Streamed:
 
 
 @contextlib.contextmanager
-def csv_file(target: Path, engine: str, *, replace: bool) -> Iterator[IO[bytes]]:
+def csv_file(path: str | Path, engine: str, *, replace: bool) -> Iterator[IO[bytes]]:
     """A .csv or .csv.gz file to write, published if the block ends well."""
+    target = as_file(path)
+    if isinstance(target, Url):
+        raise ParameterError(
+            f"from {engine} features go to files of this machine, and {str(target)!r} is a URL: "
+            "give a path"
+        )
     openers: dict[str, Any] = {".csv": partial(open, mode="wb"), ".csv.gz": GzipWriter}
     suffix = next((one for one in openers if target.name.lower().endswith(one)), None)
     if suffix is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from sqlkrp.sql.names import number, quote
 from sqlkrp.sql.options import Options
 from sqlkrp.sql.statement import Query, write
 from sqlkrp.stages import Category, Prepare, Program
+from sqlkrp.urls import File
 
 __all__ = ["TableSource", "read_input"]
 
@@ -39,8 +39,12 @@ _NEEDS_COLUMNS = (
 )
 
 
-def read_input(session: Session, table: TableOrFile | TableSource, options: Options) -> Input:
+def read_input(
+    session: Session, table: TableOrFile | TableSource | Input, options: Options
+) -> Input:
     """Look at a table (or file): its columns, not its rows. A source was looked at already."""
+    if isinstance(table, Input):
+        return table
     if isinstance(table, TableSource):
         data = table.seen_by(session, options)
     else:
@@ -76,7 +80,7 @@ class TableSource:
     def keys(self) -> Collection[str]:
         """The table's primary key."""
         table = self.data.table
-        if self.data.long is not None or isinstance(table, Path):
+        if self.data.long is not None or isinstance(table, File):
             return ()
         return self.session.primary_key(table)
 

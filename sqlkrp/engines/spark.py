@@ -27,6 +27,7 @@ from sqlkrp.engines.session import Capabilities, Found, Target
 from sqlkrp.errors import ColumnError, EngineError, ParameterError
 from sqlkrp.maps.source import BOOLEAN, DATE, FLOAT32, NUMBER, TEXT
 from sqlkrp.sql.names import TableName, quote_table, table_name
+from sqlkrp.urls import File
 
 __all__ = ["Spark"]
 
@@ -55,11 +56,13 @@ class Spark(Writing):
         temporary_tables=True,
         views=True,
         comments=True,
+        appends=True,
         relations=True,
         replaces=True,
         storage=True,
         twin=True,
         vectors=True,
+        work=True,
     )
 
     @classmethod
@@ -109,8 +112,8 @@ class Spark(Writing):
                 )
             relation = self._relation(table)
             return relation, self.describe(relation, "the DataFrame")
-        if isinstance(table, Path):
-            if table.suffix.lower() not in (".parquet", ""):
+        if isinstance(table, File):
+            if not _is_parquet(table):
                 raise ParameterError(
                     f"from files Spark reads Parquet here, and {str(table)!r} is no name for that: "
                     "give a .parquet file or a folder, or a DataFrame"
@@ -118,8 +121,8 @@ class Spark(Writing):
             table = ("parquet", of_python(table))
         return super().look(table, name)
 
-    def look_at_file(self, path: Path, name: str) -> tuple[str, dict[str, str]] | None:
-        return self.look(path, name) if path.suffix.lower() in (".parquet", "") else None
+    def look_at_file(self, path: File, name: str) -> tuple[str, dict[str, str]] | None:
+        return self.look(path, name) if _is_parquet(path) else None
 
     def describe(self, relation: str, name: str) -> dict[str, str]:
         try:
@@ -155,6 +158,11 @@ class Spark(Writing):
 
     def reads(self, relation: str) -> set[str]:
         return set()  # an old table is dropped when the new one is whole, whatever was read
+
+
+def _is_parquet(file: File) -> bool:
+    """Whether this is named as Parquet is, or as a folder."""
+    return Path(file.name).suffix.lower() in (".parquet", "")
 
 
 def _is_frame(table: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -20,16 +21,20 @@ from pyspark.sql.functions import col, when
 from pyspark.sql.types import ArrayType, DoubleType, FloatType, StructField, StructType
 
 from sqlkrp.batches import batches_of_features
-from sqlkrp.engines.session import Session, Streamed, rows_at_once, streamed
+from sqlkrp.engines.session import Session, Streamed, Work, rows_at_once, streamed
+from sqlkrp.engines.spark_work import FOUND, added_up, found_in_rows, unpacked
 from sqlkrp.errors import EngineError
 from sqlkrp.sql.dialects import DIALECTS
 from sqlkrp.sql.names import TableName, quote, quote_table
 from sqlkrp.sql.twin import Twin
 from sqlkrp.sql.vectors import Vector
+from sqlkrp.urls import File, Url
 
 __all__ = ["Running", "in_short", "of_python", "without_pandas"]
 
 _tags = itertools.count(1)
+# At a time, where nobody says how many: what Spark has for a shuffle.
+_TASKS = 200
 
 
 class Running(Session):
@@ -57,14 +62,41 @@ class Running(Session):
     def stream(
         self, relation: str, numbers: Sequence[str], texts: Sequence[str], what: str
     ) -> Iterator[Streamed]:
+        size = rows_at_once(numbers, texts)
+        with self._running(what):
+            rows = self._listed(relation, numbers, texts).toLocalIterator()
+            while some := list(itertools.islice(rows, size)):
+                yield streamed([(*row[0], *row[1:]) for row in some], len(numbers))
+
+    def found(
+        self, relation: str, numbers: Sequence[str], texts: Sequence[str], work: Work, what: str
+    ) -> Iterator[tuple[Any, int]]:
+        tasks, size = self._tasks_at_once(), rows_at_once(numbers, texts)
+        with self._running(what):
+            frame = self._listed(relation, numbers, texts).coalesce(tasks)
+            with without_pandas():
+                found = frame.mapInArrow(partial(found_in_rows, work, size), FOUND)
+                # A few of the executors add up what all have found, before it comes here.
+                few = found.repartition(max(1, math.isqrt(tasks)))
+                added = few.mapInArrow(partial(added_up, work), FOUND)
+            for (one,) in added.toLocalIterator():
+                yield unpacked(one), len(one)
+
+    def _listed(self, relation: str, numbers: Sequence[str], texts: Sequence[str]) -> Any:
+        """A DataFrame of an array of numbers, and texts beside it."""
         assert self.dialect.array is not None
         array = self.dialect.array.format(items=", ".join(numbers))
         named = [f"{one} AS t{i}" for i, one in enumerate(texts)]
-        frame = self._sql(f"SELECT {', '.join([f'{array} AS x', *named])} FROM {relation} AS every")
-        rows = self._run(frame.toLocalIterator, what)
-        size = rows_at_once(numbers, texts)
-        while some := self._run(lambda: list(itertools.islice(rows, size)), what):
-            yield streamed([(*row[0], *row[1:]) for row in some], len(numbers))
+        return self._sql(f"SELECT {', '.join([f'{array} AS x', *named])} FROM {relation} AS every")
+
+    def _tasks_at_once(self) -> int:
+        """How many tasks the cluster runs at a time, as far as it says so."""
+        told = self.connection.conf.get
+        if told("spark.dynamicAllocation.enabled", "false") != "true":
+            with contextlib.suppress(PySparkException, Py4JError):  # Connect does not say
+                return int(self.connection.sparkContext.defaultParallelism)
+        asked = told("spark.sql.shuffle.partitions")
+        return int(asked) if asked.isdigit() else _TASKS
 
     def lazily(self, sql: str) -> Any:
         return self._sql(sql)
@@ -112,11 +144,17 @@ class Running(Session):
         return self.connection.sql(sql, **read)
 
     def _run(self, job: Callable[[], Any], what: str) -> Any:
-        """Run a job; an interrupt ends it on the cluster as well."""
+        """Run a job."""
+        with self._running(what):
+            return job()
+
+    @contextlib.contextmanager
+    def _running(self, what: str) -> Iterator[None]:
+        """A block that runs jobs; an interrupt in it ends them on the cluster as well."""
         tag = f"sqlkrp-{next(_tags)}"
         self.connection.addTag(tag)
         try:
-            return job()
+            yield
         except (PySparkException, Py4JError) as bad:  # the latter: Java's own, as they came
             raise EngineError(f"{what} failed in Spark: {in_short(bad)}") from bad
         except KeyboardInterrupt:
@@ -143,8 +181,10 @@ def without_pandas() -> Iterator[None]:
         yield
 
 
-def of_python(path: str | Path) -> str:
+def of_python(path: str | File) -> str:
     """A path as this process means it: Java has a working folder of its own."""
+    if isinstance(path, Url):
+        return path.url
     return str(path) if "://" in str(path) else str(Path(path).absolute())
 
 
@@ -165,5 +205,5 @@ def _of_executors(told: str) -> str:
     ends = re.findall(r"^(?:[a-z_]\w*\.)*([A-Z]\w*(?:: .*)?)$", told, re.MULTILINE)
     line: str = ends[-1] if ends else told.splitlines()[0]
     if line.startswith("ModuleNotFoundError"):
-        line += " (how='arrow' needs sqlkrp, numpy and pyarrow in the executors' Python)"
+        line += " (how='arrow' and train need sqlkrp, numpy and pyarrow in the executors' Python)"
     return line

@@ -110,7 +110,7 @@ class Writing(Running):
         self.execute(f"DROP TABLE {name}", f"dropping the old {into.name}")
         self.execute(f"ALTER TABLE {new} RENAME TO {name}", f"naming {'.'.join(beside)} anew")
 
-    def append(self, into: Target, select: str) -> int:
+    def append(self, into: Target, select: str, columns: Sequence[str]) -> int:
         name = quote_table(into.full, self.dialect)
         kept = self._about(into.full).get("Provider", "")
         _require_alike(into.name, into.storage, kept, self._parted_by(name))
@@ -128,8 +128,8 @@ class Writing(Running):
     def told(self, into: Target) -> str | None:
         return self._about(into.full).get("Comment")
 
-    def comment(self, into: Target, told: str, *, view: bool) -> None:
-        if not view:
+    def comment(self, into: Target, told: str | None, *, view: bool) -> None:
+        if not view or told is None:
             return super().comment(into, told, view=view)
         name, written = quote_table(into.full, self.dialect), text(told, self.dialect)
         properties = f"ALTER VIEW {name} SET TBLPROPERTIES ('comment' = {written})"

@@ -29,10 +29,10 @@ from sqlkrp.engines.session import (
     streamed,
 )
 from sqlkrp.errors import ColumnError, EngineError
-from sqlkrp.files import csv_text
+from sqlkrp.files import csv_text, own_number
 from sqlkrp.maps.source import BOOLEAN, DATE, NUMBER, TEXT
 from sqlkrp.sql.dialects import dialect
-from sqlkrp.sql.names import TableName, quote, quote_table, table_name
+from sqlkrp.sql.names import TableName, listed, quote, quote_table, table_name
 from sqlkrp.sql.side_tables import Table, create_side_table
 
 __all__ = ["SQLite"]
@@ -41,6 +41,7 @@ _NUMBERS = re.compile(r"INT|REAL|FLOA|DOUB|NUM|DEC", re.IGNORECASE)
 _TEXTS = re.compile(r"CHAR|CLOB|TEXT|BLOB|DATE|TIME", re.IGNORECASE)
 _WORDS = re.compile(r"CHAR|CLOB|TEXT|STRING|ENUM", re.IGNORECASE)
 _DATES = re.compile(r"DATE|TIMESTAMP", re.IGNORECASE)
+_AFFINITIES = {"INT": "INT", "CHAR|CLOB|TEXT": "TEXT", "BLOB": "", "REAL|FLOA|DOUB": "REAL"}
 _ROWS_AT_ONCE = 1000
 _COLUMNS_AT_ONCE = 1000
 # Steps of the engine between two looks at signals.
@@ -51,7 +52,9 @@ class SQLite(Session):
     """A SQLite connection that computes features."""
 
     dialect = dialect("sqlite")
-    can = Capabilities(transactions=True, temporary_tables=True, views=True)
+    can = Capabilities(
+        transactions=True, temporary_tables=True, views=True, appends=True, upserts=True
+    )
 
     connection: sqlite3.Connection
 
@@ -247,8 +250,8 @@ class SQLite(Session):
     # --- writing ------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def transaction(self, *, keep: bool = True) -> Iterator[None]:
-        # Inside a transaction of the user's, a part of it.
+    def transaction(self, *, keep: bool = True, grows: TableName | None = None) -> Iterator[None]:
+        # Inside a transaction of the user's, a part of it. One that writes is alone in the file.
         with _told("a look at its transaction"):
             inside = self.connection.in_transaction
         begin, end, undo = (
@@ -291,11 +294,52 @@ class SQLite(Session):
         what = f"creating {into.name!r}"
         if into.storage.replace:
             self.execute(f"DROP {kind} IF EXISTS {name}", what)
-        self.execute(f"CREATE {kind} {name} AS\n{select}", what)
         if view:
+            self.execute(f"CREATE VIEW {name} AS\n{select}", what)
             return None
-        ((count,),) = self.rows(f"SELECT COUNT(*) FROM {name}", "counting rows")
-        return int(count)
+        types = self._types_of(select)
+        if into.columns is not None:
+            types |= dict.fromkeys(into.columns.features, into.columns.type)
+        declared = [f"{quote(one, self.dialect)} {kind}".rstrip() for one, kind in types.items()]
+        # It has no comments on tables, but keeps those in the text that a table is created by.
+        self.execute(f"CREATE TABLE {name} (/* {into.told} */\n{listed(declared)}\n)", what)
+        return self.append(into, select, list(types))
+
+    def _types_of(self, select: str) -> dict[str, str]:
+        """The columns of a SELECT, and the types of a table that is made of it; nothing is read."""
+        view = f"sqlkrp_{own_number()}"
+        what = "a look at what is computed"
+        self.execute(f"CREATE TEMPORARY VIEW {quote(view, self.dialect)} AS\n{select}", what)
+        try:
+            with _told(what), self._listening():
+                sql = "SELECT name, type FROM pragma_table_info(?, 'temp')"
+                return {name: _affinity(kind) for name, kind in self._send(sql, [view]).fetchall()}
+        finally:
+            self.execute(f"DROP VIEW temp.{quote(view, self.dialect)}", what)
+
+    def change(self, sql: str, what: str) -> int:
+        with _told(what), self._listening():
+            return self._send(sql).rowcount
+
+    def told(self, into: Target) -> str | None:
+        assert into.found is not None
+        place, name = into.found[0]
+        with _told(f"a look at {name!r}"), self._listening():
+            rows = self._send(
+                f"SELECT sql FROM {quote(place, self.dialect)}.sqlite_master WHERE name = ?", [name]
+            ).fetchall()
+        found = re.search(r"\(/\* (sqlkrp [^*]*) \*/\n", rows[0][0])
+        return found and found[1]
+
+    def columns_beside(self, into: Target, select: str) -> tuple[dict[str, str], dict[str, str]]:
+        # By types as they are declared: what columns hold without one would be looked for.
+        with _told(f"a look at {into.name!r}"), self._listening():
+            there = self._declared_types(quote_table(into.full, self.dialect))
+        kinds = {name: _affinity(kind) for name, kind in there.items()}
+        new = self._types_of(select)
+        if into.columns is not None:
+            new |= {name: into.columns.type for name in into.columns.features if name in new}
+        return kinds, new
 
     def restore_names(self, table: tuple[str, ...], names: Sequence[str], *, view: bool) -> None:
         # What a SELECT calls true or false, it takes for no name: it creates a column1 there.
@@ -322,7 +366,7 @@ class SQLite(Session):
             yield lambda select, _: self._write_csv(select, sys.stdout, "standard output")
             return
         with (
-            csv_file(Path(path), self.dialect.name, replace=storage.replace) as file,
+            csv_file(path, self.dialect.name, replace=storage.replace) as file,
             io.TextIOWrapper(file, encoding="utf-8", newline="") as text,
         ):
             yield lambda select, _: self._write_csv(select, text, str(path))
@@ -338,6 +382,14 @@ class SQLite(Session):
                 count += len(rows)
         file.flush()
         return count
+
+
+def _affinity(declared: str) -> str:
+    """The type that a table made of a column of this type has; the rules are SQLite's own."""
+    for part, kind in _AFFINITIES.items():
+        if re.search(part, declared, re.IGNORECASE):
+            return kind
+    return "NUM" if declared else ""
 
 
 def _as_text(value: Any) -> Any:

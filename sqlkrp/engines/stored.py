@@ -14,13 +14,24 @@ from typing import Any
 import numpy as np
 
 from sqlkrp.engines.inputs import Input
-from sqlkrp.engines.keys import Key, Keys, count_rows, keys_of, lookup, not_unique, told
+from sqlkrp.engines.keys import (
+    Key,
+    Keys,
+    count_rows,
+    keys_of,
+    lookup,
+    named_key,
+    not_unique,
+    require_key_of_long,
+    rows_of,
+    told,
+)
 from sqlkrp.engines.results import PROJECTION, Layout, Result, layout_of, not_features
 from sqlkrp.engines.samples import inputs_of_sample
 from sqlkrp.engines.session import Session, TableOrFile
 from sqlkrp.errors import ColumnError, ParameterError
 from sqlkrp.sql.names import quote
-from sqlkrp.sql.options import Options, name_list
+from sqlkrp.sql.options import Options
 from sqlkrp.sql.statement import Query
 from sqlkrp.stages import Array, Program
 from sqlkrp.verification import Stored
@@ -34,7 +45,7 @@ _LOOKING = "looking for the sample in the result"
 
 def key_columns(result: TableOrFile | None, key: Any, options: Options) -> tuple[str, ...]:
     """The columns of a key, if what is asked of a result goes together."""
-    columns = tuple(dict.fromkeys([key] if isinstance(key, str) else name_list("key", key)))
+    columns = named_key(key)
     if result is None:
         raise ParameterError("a key belongs to stored rows: give their table or file (result=...)")
     if not columns:
@@ -47,11 +58,8 @@ def key_columns(result: TableOrFile | None, key: Any, options: Options) -> tuple
             "form and plan are of a statement, and stored rows are compared as they are: leave "
             "them out"
         )
-    if options.long is not None and columns != options.long[:1]:
-        raise ParameterError(
-            f"the rows of (row, feature, value) input are told apart by {options.long[0]!r}: give "
-            f"key={options.long[0]!r}"
-        )
+    if options.long is not None:
+        require_key_of_long(options.long[0], columns)
     return columns
 
 
@@ -61,7 +69,8 @@ def rows_of_sample(
     """The inputs of a sample's rows that the result has, what it holds of them, and its keys."""
     keys = keys_of(data, result, key)
     layout = layout_of(result, query)
-    source_rows = count_rows(session, _rows_of(query, session), keys.source, data.name)
+    source = rows_of(query.relation, query.long, session.dialect)
+    source_rows = count_rows(session, source, keys.source, data.name)
     stored_rows = count_rows(result.session, result.relation, keys.stored, result.name)
     drawn, inputs = _drawn(session, query, data, keys, count, source_rows)
     name = f"{query.digest[:12]}_{query.token}keys"
@@ -95,15 +104,6 @@ def _require_no_projection(program: Program, inputs: Array, values: Array, name:
     )
     if projected and not features:
         raise not_features(name, PROJECTION)
-
-
-def _rows_of(query: Query, session: Session) -> str:
-    """A relation with one row for each row of the answer."""
-    if query.long is None:
-        return query.relation
-    key = quote(query.long.row, session.dialect)
-    every = f"(SELECT DISTINCT {key} FROM {query.relation} WHERE {key} IS NOT NULL) AS every_row"
-    return query.long.keys or every
 
 
 def _drawn(

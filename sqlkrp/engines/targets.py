@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace as changed
 from pathlib import Path
+from typing import Any
 
+from sqlkrp.engines.keys import named_key
 from sqlkrp.engines.session import Found, Session, Storage, TableOrFile, Target
 from sqlkrp.errors import ColumnError, ParameterError, TargetExistsError
 from sqlkrp.maps.allowed import Switch
@@ -13,8 +15,15 @@ from sqlkrp.sql.names import TableName, quote_table
 from sqlkrp.sql.options import Options, name_list
 from sqlkrp.sql.statement import Statement
 from sqlkrp.sql.vectors import VECTOR
+from sqlkrp.urls import Url
 
-__all__ = ["require_kept", "require_same", "require_view", "storage_in", "target_in"]
+__all__ = [
+    "require_kept",
+    "require_same_columns",
+    "require_view",
+    "storage_in",
+    "target_in",
+]
 
 
 def storage_in(
@@ -23,26 +32,49 @@ def storage_in(
     append: bool,
     format: str | None,
     partition_by: Iterable[str],
+    upsert: bool = False,
+    key: Any = (),
+    *,
+    in_files: bool = False,
 ) -> Storage:
     """How a result is to be kept, if the engine can."""
-    Switch().require("replace", replace)
-    Switch().require("append", append)
-    if replace and append:
-        raise ParameterError("replace=True and append=True are both given: give one")
+    for name, value in (("replace", replace), ("append", append), ("upsert", upsert)):
+        Switch().require(name, value)
+    for name, value in (("append", append), ("upsert", upsert)):
+        if replace and value:
+            raise ParameterError(f"replace=True and {name}=True are both given: give one")
+    columns = named_key(key)
+    if columns and not (append or upsert):
+        raise ParameterError(
+            "a key belongs to rows that are added: give append=True or upsert=True, too"
+        )
+    if upsert and not columns:
+        raise ParameterError(
+            "which rows are replaced? name the column (or several) that tells them apart (key=NAME)"
+        )
     if format is not None and not (isinstance(format, str) and format.isidentifier()):
         raise ParameterError(f"format={format!r} is no name of a format, such as 'parquet'")
     parted = tuple(dict.fromkeys(name_list("partition_by", partition_by)))
-    storage = Storage(replace=replace, append=append, format=format, partition_by=parted)
-    if not storage.is_plain:
+    if format or parted or (in_files and append):
         session.can.require("storage", session.dialect.name, "leave them out")
-    return storage
+    if append:
+        session.can.require("appends", session.dialect.name, "create another table")
+    if upsert:
+        instead = "append, by the same key, which adds the rows that are new"
+        session.can.require("upserts", session.dialect.name, instead)
+    return Storage(
+        replace=replace, append=append, upsert=upsert, key=columns, format=format,
+        partition_by=parted,
+    )  # fmt: skip
 
 
 def require_view(session: Session, options: Options, storage: Storage) -> None:
     """Raise an error unless the engine has views, and this can be one."""
     session.can.require("views", session.dialect.name, "create a table")
-    if not storage.is_plain:
-        raise ParameterError("append, format and partition_by are for tables: leave them out")
+    if storage != Storage(replace=storage.replace):
+        raise ParameterError(
+            "append, upsert, format and partition_by are for tables: leave them out"
+        )
     for name, allowed in (("how", options.how == "sql"), ("output", options.output != VECTOR)):
         if not allowed:
             raise ParameterError(
@@ -56,28 +88,34 @@ def target_in(
     into: TableName,
     storage: Storage,
     sources: Sequence[TableOrFile | None],
+    told: str,
     *,
     view: bool,
 ) -> Target:
-    """The name to create something under, if what is there may go or be added to."""
+    """The name to create something under, if what is there may go or be added to.
+
+    ``told`` is what it is to say of the map, as a table that rows are added to does.
+    """
     if storage.replace and not session.can.transactions:
         instead = "drop the old one first, and leave out replace=True"
         session.can.require("replaces", session.dialect.name, instead)
-    if view and not all(isinstance(one, (str, tuple, Path, type(None))) for one in sources):
+    if view and not all(isinstance(one, (str, tuple, Path, Url, type(None))) for one in sources):
         raise ParameterError("a view cannot read a DataFrame: give a table, or create a table")
-    target = changed(session.target(into), storage=storage)
+    target = changed(session.target(into), storage=storage, told=told)
     if target.found is not None:
         for source in sources:
             if isinstance(source, (str, tuple)):  # else it is a file, or a DataFrame
                 _require_other(session, target.found, source)
         _require_free(target, "view" if view else "table")
+        if storage.grows:
+            _require_same_map(session, target)
     return target
 
 
 def _require_free(target: Target, wanted: str) -> None:
     assert target.found is not None
     name, existing = target.name, target.found[1]
-    if not (target.storage.replace or target.storage.append):
+    if not (target.storage.replace or target.storage.grows):
         raise TargetExistsError(
             f"{name!r} exists already: choose another name, or replace it (replace=True)"
         )
@@ -98,16 +136,19 @@ def _require_other(session: Session, target: Found, source: TableName) -> None:
         )
 
 
-def require_same(session: Session, target: Target, statement: Statement, told: str) -> None:
-    """Raise an error unless a table was made by the same map, with the same columns."""
+def _require_same_map(session: Session, target: Target) -> None:
+    """Raise TargetExistsError unless a table was made by the same map."""
     there = session.told(target)
-    if there != told:
+    if there != target.told:
         raise TargetExistsError(
-            f"{target.name!r} was not made by this map ({told}), but says {there or 'nothing'}: "
-            "append to a table that it made, or give another name"
+            f"{target.name!r} was not made by this map ({target.told}), but says "
+            f"{there or 'nothing'}: append to a table that it made, or give another name"
         )
-    columns = session.describe(quote_table(target.full, session.dialect), target.name)
-    new = session.describe(f"(\n{statement.text}\n) AS appended", "what is appended")
+
+
+def require_same_columns(session: Session, target: Target, statement: Statement) -> None:
+    """Raise ColumnError unless a table has the columns of what is appended."""
+    columns, new = session.columns_beside(target, statement.text)
     other = sorted(name for name, _ in {*columns.items()} ^ {*new.items()})
     if other:
         raise ColumnError(

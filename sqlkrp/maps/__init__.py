@@ -12,6 +12,7 @@ from sqlkrp.maps.polynomial import PRP, ExplicitRP, RandomMaclaurin
 from sqlkrp.maps.rank_one import RankOneProjection
 from sqlkrp.maps.sketch import TensorSketch
 from sqlkrp.maps.spherical import SphericalRandomFeatures
+from sqlkrp.maps.thresholds import Thresholds
 
 # What is public of sqlkrp, too.
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "RankOneProjection",
     "SphericalRandomFeatures",
     "TensorSketch",
+    "Thresholds",
     "chain",
 ]
 
@@ -42,6 +44,7 @@ MAPS: dict[str, type[FeatureMap]] = {
     "complex-krp": ComplexKRP,
     "random-projection": RandomProjection,
     "monomials": Monomials,
+    "thresholds": Thresholds,
     "explicit-rp": ExplicitRP,
     "prp": PRP,
     "random-maclaurin": RandomMaclaurin,

@@ -8,10 +8,25 @@ from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
+import numpy as np
+
 from sqlkrp.errors import ParameterError
 
-__all__ = ["Allowed", "By", "Even", "Number", "OneOf", "PowerOfTwo", "Seed", "Switch", "Whole"]
+__all__ = [
+    "GENERATORS",
+    "Allowed",
+    "By",
+    "Even",
+    "Number",
+    "OneOf",
+    "PowerOfTwo",
+    "Seed",
+    "Switch",
+    "Whole",
+]
 
+#: What seeds are drawn from.
+GENERATORS = (np.random.Generator, np.random.RandomState)
 #: How a value is written: as Python does, or as the command line or a page does.
 Spell = Callable[[Any], str]
 
@@ -168,7 +183,11 @@ class Seed(Whole):
     """The seed of a draw. To leave it out is no advice for who gave a wrong one."""
 
     def require(self, name: str, value: Any) -> Any:
-        return None if value is None else Whole(self.at_least).require(name, value)
+        is_drawn = value is None or isinstance(value, GENERATORS)
+        return value if is_drawn else Whole(self.at_least).require(name, value)
+
+    def _numbers(self) -> list[str]:
+        return [*super()._numbers(), "a Generator or RandomState of NumPy, which draws the seed"]
 
 
 @dataclass(frozen=True)

@@ -11,24 +11,21 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sqlkrp.errors import ParameterError
 from sqlkrp.maps.advice import warn_of_columns, warn_of_features
-from sqlkrp.maps.allowed import OneOf
+from sqlkrp.maps.arrays import as_source, order_of, require_whole
 from sqlkrp.maps.automatic import Seen, SeenColumns, Taken, gamma_of
 from sqlkrp.maps.columns import label_columns
-from sqlkrp.maps.fitted import Fitted
-from sqlkrp.maps.parameters import Parameters, copied
+from sqlkrp.maps.estimator import Estimator
+from sqlkrp.maps.frames import local
+from sqlkrp.maps.kernels import Kernel
+from sqlkrp.maps.parameters import copied
 from sqlkrp.maps.preparing import prepare_stage, require_values
 from sqlkrp.maps.reading import Reading, read_columns
-from sqlkrp.maps.source import (
-    FLOAT32,
-    Inputs,
-    Statistics,
-    as_source,
-)
-from sqlkrp.pools import generator
+from sqlkrp.maps.source import FLOAT32, Inputs, Statistics
+from sqlkrp.maps.variances import Pair
+from sqlkrp.pools import generator, seed_of
 from sqlkrp.sql.options import name_list
 from sqlkrp.stages import Program, Stage
 
@@ -37,7 +34,7 @@ __all__ = ["Transformer"]
 SomeMap = TypeVar("SomeMap", bound="Transformer")
 
 
-class Transformer(Parameters, Fitted):
+class Transformer(Estimator):
     """A feature map as scikit-learn knows one: parameters, and after ``fit`` a row program.
 
     A concrete map declares its parameters, and defines ``draw`` (its stages after Prepare) and,
@@ -64,22 +61,6 @@ class Transformer(Parameters, Fitted):
         Each one's columns and their powers, as ``program`` has them.
         """
         return {}
-
-    # --- for scikit-learn ---------------------------------------------------------------------
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "program_")
-
-    def __sklearn_tags__(self) -> Any:
-        # Only scikit-learn calls this, so it is there to be imported.
-        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
-
-        return Tags(
-            estimator_type=None,
-            target_tags=TargetTags(required=False),
-            transformer_tags=TransformerTags(),
-            input_tags=InputTags(allow_nan=self.first.nulls != "error"),
-        )
 
     # --- fitting ------------------------------------------------------------------------------
 
@@ -118,6 +99,7 @@ class Transformer(Parameters, Fitted):
         reading = read_columns(
             described, include, exclude, kept, categories=categories, dates=dates
         )
+        order = order_of(described)
         described, columns = reading.source, reading.columns
         kinds = described.kinds
         dtype = self.first.dtype
@@ -127,10 +109,12 @@ class Transformer(Parameters, Fitted):
         # What leaves the range of numbers is looked for, and told in words.
         with np.errstate(over="ignore", invalid="ignore"):
             moments = drawn.first.look(reading)
+            if drawn.first.nulls == "error":
+                require_whole(described, columns, reading.told, moments)
             drawn.settle(SeenColumns(reading.told, moments, described.is_sparse))
             prepare = prepare_stage(drawn.first, reading, moments, dtype)
         prepare = replace(prepare, constant=drawn.constant())
-        seed = _seed(self.random_state)
+        seed = seed_of(self.random_state)
         try:
             with np.errstate(all="ignore"):
                 stages = drawn.draw(Inputs(prepare, described), generator(seed))
@@ -146,6 +130,7 @@ class Transformer(Parameters, Fitted):
         self.left_out_ = reading.left_out
         self.taken_ = drawn.all_taken()
         self.label_ = label
+        self._order = order
         warn_of_columns(described, columns, reading.told, moments, chosen=include is not None)
         drawn.first.warn_of_rank(len(columns))
         return self
@@ -210,6 +195,36 @@ class Transformer(Parameters, Fitted):
         """The degree of the polynomial kernel that its features estimate, where they do."""
         return None
 
+    def estimated_kernel(self) -> Kernel | None:
+        """The kernel that features estimate, of what the map reads; None if they estimate none.
+
+        Of parameters that are settled: none is ``"auto"`` any more.
+        """
+        return None
+
+    def distance_variance(self, pair: Pair) -> Any:
+        """How much draws' estimates of a pair's squared distance vary; None where nobody knows."""
+        return None
+
+    @property
+    def last(self) -> Transformer:
+        """The map that its features come out of: of several after each other the last."""
+        return self
+
+    def stages_before(self, program: Program) -> int:
+        """How many stages of its program there are before those of the last map."""
+        return 1
+
+    @property
+    def counted_by(self) -> str | None:
+        """The parameter that says how many features there are; None where columns do."""
+        return "n_components"
+
+    @property
+    def is_random(self) -> bool:
+        """Whether another seed draws another map."""
+        return True
+
     def all_taken(self) -> dict[str, Taken]:
         """What was taken here and in the maps that it is made of."""
         found = dict(getattr(self, "taken_", {}))
@@ -217,55 +232,23 @@ class Transformer(Parameters, Fitted):
             found |= {f"{part}__{name}": taken for name, taken in one.all_taken().items()}
         return found
 
-    @property
-    def first(self) -> Transformer:
-        """The map that reads the columns: of what is made of maps, the first."""
-        return self
-
     # --- use ----------------------------------------------------------------------------------
 
     def transform(self, X: Any) -> Any:
         """The features of the rows of ``X``, computed by NumPy: the twin of the SQL.
 
-        A DataFrame's columns are matched by name (others are ignored), an array's by position.
-        Returns an array, or a DataFrame after ``set_output(transform="pandas")``.
+        ``X`` is an array, a sparse matrix, or a table of any library: pandas, polars, pyarrow, a
+        DuckDB relation, or what else gives a stream of Arrow's. Columns of a table have names,
+        which are to be those of ``fit``, in that order; of a map that was fitted in a database, or
+        read from a file, in any order, and others are ignored. Returns an array, or a DataFrame
+        after ``set_output(transform="pandas")`` or ``"polars"``.
         """
-        features = self.program.apply(self.inputs(X))
-        if self._output == "pandas":
-            import pandas
-
-            index = X.index if hasattr(X, "index") else None
-            return pandas.DataFrame(features, columns=list(self.program.names), index=index)
-        return features
+        return self.given_back(self.computed(self.program, X), X)
 
     def fit_transform(self, X: Any, y: Any = None, **options: Any) -> Any:
         """Fit to ``X``, then transform it."""
+        X = local(X)  # a stream is read once
         return self.fit(X, y, **options).transform(X)
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """The names of the features."""
-        return np.array(self.program.names, dtype=object)
-
-    def set_output(self: SomeMap, *, transform: str | None = None) -> SomeMap:
-        """Choose what ``transform`` returns: ``"default"`` (an array) or ``"pandas"``."""
-        if transform is not None:
-            OneOf({"default": "", "pandas": ""}).require("transform", transform)
-            # scikit-learn's own name, so that its clone() copies the setting.
-            self._sklearn_output_config = {"transform": transform}
-        return self
-
-    @property
-    def _output(self) -> str:
-        config: dict[str, str] = getattr(self, "_sklearn_output_config", {})
-        return config.get("transform", "default")
-
-
-def _seed(random_state: Any) -> int:
-    if random_state is None:
-        entropy = np.random.SeedSequence().entropy
-        assert isinstance(entropy, int)
-        return entropy
-    return int(random_state)
 
 
 def _require_range(stages: Sequence[Stage], dtype: str) -> None:

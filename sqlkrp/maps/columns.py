@@ -18,6 +18,7 @@ __all__ = [
     "match_columns",
     "match_spelling",
     "near_matches",
+    "require_order",
     "spelt_in",
 ]
 
@@ -36,6 +37,30 @@ def match_columns(wanted: Iterable[str], present: Iterable[str], where: str = "t
         near = near_matches(missing[0], present)
         more = f" (and {counted(len(missing) - 1, 'more column')})" if len(missing) > 1 else ""
         raise ColumnError(f"column {missing[0]!r}{more} is not in {where}{near}")
+
+
+def require_order(seen: Sequence[str], reads: Sequence[str], names: Sequence[str]) -> None:
+    """Raise ColumnError unless names are those that were seen, in that order; as scikit-learn does.
+
+    What was seen and is not read may be missing, or stand anywhere.
+    """
+    match_columns(reads, names)
+    known, read = set(seen), set(reads)
+    use = "use X[list(map.feature_names_in_)]"
+    unseen = [name for name in names if name not in known]
+    if unseen:
+        more = f" and {counted(len(unseen) - 1, 'more column')}" if len(unseen) > 1 else ""
+        raise ColumnError(
+            "The feature names should match those that were passed during fit: "
+            f"{unseen[0]!r}{more} unseen at fit time; {use}"
+        )
+    there, wanted = ([one for one in order if one in read] for order in (names, seen))
+    if there not in (wanted, list(reads)):
+        here, stood = next(pair for pair in zip(there, wanted, strict=True) if pair[0] != pair[1])
+        raise ColumnError(
+            "The feature names should match those that were passed during fit, and be in the same "
+            f"order: {here!r} stands where {stood!r} stood; {use}"
+        )
 
 
 def match_spelling(wanted: Iterable[str], present: Iterable[str]) -> dict[str, str]:

@@ -13,10 +13,11 @@ from sqlkrp.maps.allowed import By, Whole
 from sqlkrp.maps.automatic import Seen, SeenFeatures
 from sqlkrp.maps.base import Transformer
 from sqlkrp.maps.feature_map import FeatureMap, require_map
+from sqlkrp.maps.kernels import Kernel
 from sqlkrp.maps.parameters import Parameter, with_parameters
 from sqlkrp.maps.shared import RANDOM_STATE
 from sqlkrp.maps.source import Inputs
-from sqlkrp.stages import Linear, Program, Stage, beside
+from sqlkrp.stages import Linear, Prepare, Program, Stage, beside
 
 __all__ = ["Chain", "Ensemble", "chain"]
 
@@ -49,7 +50,7 @@ class Ensemble(FeatureMap):
     ).required()
     n_members: int = Parameter(Whole(1, _MOST_MEMBERS), "n, how often it is drawn").by_default(13)
     _: KW_ONLY
-    random_state: int | None = RANDOM_STATE.by_default(
+    random_state: Any = RANDOM_STATE.by_default(
         None, meaning="the seed of all draws, in place of the map's own"
     )
 
@@ -61,11 +62,7 @@ class Ensemble(FeatureMap):
         return self.map.prefix
 
     @property
-    def n_components(self) -> int:  # type: ignore[override]
-        return self.n_members * self.map.n_components
-
-    @property
-    def first(self) -> Transformer:
+    def first(self) -> Any:
         return self.map.first
 
     def settle(self, seen: Seen) -> None:
@@ -85,6 +82,20 @@ class Ensemble(FeatureMap):
 
     def legend_of(self, program: Program) -> dict[str, dict[str, int]]:
         return self.map.legend_of(program)
+
+    def estimated_kernel(self) -> Kernel | None:
+        # A chain's kernel is of features, of which each member has its own.
+        kernel = None if isinstance(self.map, Chain) else self.map.estimated_kernel()
+        return kernel and kernel.times(self.n_members)
+
+    @property
+    def counted_by(self) -> str | None:
+        inner = self.map.counted_by
+        return inner and f"map__{inner}"
+
+    @property
+    def is_random(self) -> bool:
+        return self.map.is_random
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         members = [self.map.draw(inputs, rng) for _ in range(self.n_members)]
@@ -118,7 +129,7 @@ class Chain(FeatureMap):
         "the maps in order, which are this one's parameters too, as 0, and theirs as 0__degree",
     ).required()
     _: KW_ONLY
-    random_state: int | None = RANDOM_STATE.by_default(
+    random_state: Any = RANDOM_STATE.by_default(
         None, meaning="the seed of all draws, in place of the maps' own"
     )
 
@@ -134,11 +145,7 @@ class Chain(FeatureMap):
         return self.maps[-1].prefix
 
     @property
-    def n_components(self) -> int:  # type: ignore[override]
-        return self.maps[-1].n_components
-
-    @property
-    def first(self) -> Transformer:
+    def first(self) -> Any:
         return self.maps[0].first
 
     def settle(self, seen: Seen) -> None:
@@ -166,6 +173,13 @@ class Chain(FeatureMap):
             names = one.names(names)
         return names
 
+    @property
+    def last(self) -> Transformer:
+        return self.maps[-1].last
+
+    def stages_before(self, program: Program) -> int:
+        return len(program.stages) - _count_stages(self.last)
+
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         stages = self.maps[0].draw(inputs, rng)
         for one in self.maps[1:]:
@@ -176,7 +190,27 @@ class Chain(FeatureMap):
         return stages
 
 
-def chain(*parts: FeatureMap, random_state: int | None = None) -> Chain:
+class _NoRows:
+    """In the place of rows, where only the number of stages counts: made-up ones."""
+
+    no_rows = ""
+    has_values = True
+    is_sparse = False
+
+    def sample(
+        self, columns: Sequence[str], count: int, rng: np.random.Generator, spare: int = 0
+    ) -> Any:
+        return rng.normal(size=(count + spare, len(columns)))
+
+
+def _count_stages(one: Transformer) -> int:
+    """How many stages a map draws."""
+    source: Any = _NoRows()
+    inputs = Inputs(Prepare.plain(["made-up"]), source)
+    return len(one.draw(inputs, np.random.default_rng(0)))
+
+
+def chain(*parts: FeatureMap, random_state: Any = None) -> Chain:
     """Maps one after another, as one map: ``chain(PCA(50), KRP(3))``."""
     return Chain(parts, random_state=random_state)
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from sqlkrp import pools
 from sqlkrp.errors import ParameterError
-from sqlkrp.maps.allowed import Even, OneOf, Whole
+from sqlkrp.maps.allowed import OneOf, Whole
 from sqlkrp.maps.complex_products import SMOOTH_DEGREE, complex_sums
 from sqlkrp.maps.krp import BLOCK_SIZE, N_HYPERPLANES, N_TERMS, POOL, SumsOfProducts
 from sqlkrp.maps.parameters import with_parameters
-from sqlkrp.maps.shared import COMPONENTS, MOST_FEATURES
+from sqlkrp.maps.shared import COMPONENTS
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import Array, Butterflies, Linear, Stage
 
@@ -45,8 +45,7 @@ class ComplexKRP(SumsOfProducts):
     degree: int = SMOOTH_DEGREE.by_default(4)
     n_components: int = COMPONENTS.by_default(
         1000,
-        check=Even(2, MOST_FEATURES, why="real and imaginary parts come in twos"),
-        meaning=f"{COMPONENTS.meaning}, half of them real parts",
+        meaning=f"{COMPONENTS.meaning}, half of them real parts (of an odd number, one more)",
     )
     _: KW_ONLY
     n_terms: int | str = N_TERMS.by_default("auto")
@@ -73,11 +72,19 @@ class ComplexKRP(SumsOfProducts):
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         draw = self._hadamard if self.pool == "hadamard" else self._achlioptas
         projection, places, variance = draw(inputs.count, rng)
-        signs = pools.draw_signs(rng, (self.n_components // 2, self.terms))
+        signs = pools.draw_signs(rng, (self._pairs, self.terms))
         stages = complex_sums(places, signs, projection.n_outputs)
         scale = (variance * self.gamma) ** (self.degree / 2)
         delayed = math.sqrt(self.terms * self.n_components / 2)
-        return [projection, *stages, Linear.scaled(self.n_components, scale / delayed)]
+        last = Linear.scaled(2 * self._pairs, scale / delayed)
+        if self.n_components < last.n_inputs:  # without the last imaginary part
+            last = Linear.picked(last.n_inputs, np.arange(self.n_components), scale / delayed)
+        return [projection, *stages, last]
+
+    @property
+    def _pairs(self) -> int:
+        """How many complex features there are, each a real and an imaginary part."""
+        return -(-self.n_components // 2)
 
     def _achlioptas(self, d: int, rng: np.random.Generator) -> tuple[Stage, Array, float]:
         p = max(500, self.slots) if self.n_hyperplanes == "auto" else int(self.n_hyperplanes)
@@ -87,7 +94,7 @@ class ComplexKRP(SumsOfProducts):
         order = np.lexsort([feature, hyperplane])
         signs = pools.draw_signs(rng, (p * d,))
         table = hyperplane[order].astype("i4"), feature[order].astype("i4"), signs
-        chosen = pools.choose_hyperplanes(rng, p, self.n_components // 2, self.terms, self.degree)
+        chosen = pools.choose_hyperplanes(rng, p, self._pairs, self.terms, self.degree)
         places = np.stack([2 * chosen, 2 * chosen + 1], axis=-1)
         return Linear.signed(d, 2 * p, table), places, 1.0
 
@@ -100,7 +107,7 @@ class ComplexKRP(SumsOfProducts):
         parts = np.where(turned, -1, column), np.where(turned, column, -1)
         columns = np.stack(parts, axis=1).reshape(2 * blocks, per_block)
         chosen = pools.choose_hadamard_hyperplanes(
-            rng, blocks, per_block, self.n_components // 2, self.terms, self.degree
+            rng, blocks, per_block, self._pairs, self.terms, self.degree
         )
         block, place = np.divmod(chosen, per_block)
         first = 2 * block * per_block + place

@@ -14,6 +14,7 @@ from sqlkrp.mapfile import Content
 from sqlkrp.maps.allowed import Whole
 from sqlkrp.maps.automatic import Taken
 from sqlkrp.maps.base import Transformer
+from sqlkrp.maps.estimator import diagram_of
 from sqlkrp.maps.fitted import require_fitted
 from sqlkrp.maps.parameters import plain, require_known, title_of
 from sqlkrp.sql.options import Options, name_list, with_options
@@ -27,6 +28,9 @@ class FeatureMap(Transformer):
     """A feature map: fitted and used as scikit-learn has it, and with its SQL and its file."""
 
     def _repr_html_(self) -> str:
+        return diagram_of(self) + self._facts_html()
+
+    def _facts_html(self) -> str:
         if not self.__sklearn_is_fitted__():
             return html_table(title_of(self, self.get_params(deep=False)), {"fitted": False})
         prepare, names = self.program.prepare, self.program.names

@@ -14,17 +14,28 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sqlkrp.errors import ColumnError, NotFittedError, ParameterError
+from sqlkrp.errors import ColumnError, FitWarning, ParameterError, not_fitted
 from sqlkrp.files import csv_text, write_folder, write_whole
 from sqlkrp.mapfile import Content, digest, dumps, require_map_or_empty
-from sqlkrp.maps.advice import counted
+from sqlkrp.maps.advice import counted, warn_user
 from sqlkrp.maps.automatic import Taken
-from sqlkrp.maps.columns import match_columns, match_spelling
+from sqlkrp.maps.columns import match_columns, match_spelling, require_order
+from sqlkrp.maps.frames import (
+    ARRAY,
+    RESHAPE,
+    has_order,
+    in_slabs,
+    is_table,
+    local,
+    names_of,
+    to_array,
+    to_floats,
+)
 from sqlkrp.maps.reading import what_becomes
-from sqlkrp.maps.source import is_table, to_array, to_floats
 from sqlkrp.sql.dialects import dialect as facts_of
 from sqlkrp.sql.encoding import encoded_relation
-from sqlkrp.sql.facts import ITSELF
+from sqlkrp.sql.facts import ITSELF, Dialect
+from sqlkrp.sql.jinja import is_reference, mark, templated
 from sqlkrp.sql.names import TableName, quote, quote_table
 from sqlkrp.sql.options import OF_TEXT, Options, name_list, with_options
 from sqlkrp.sql.side_tables import Table, create_side_table, load_side_table
@@ -60,6 +71,8 @@ class Fitted:
     """The column that the features are to predict: none of them, and kept beside them."""
     training: Any = None
     """How it was found by :func:`sqlkrp.train`, by name; None of what was not."""
+    _order: tuple[str, ...] | None = None
+    """The columns that a DataFrame is to have, in order; none of an array; None: in any order."""
     _renamed: tuple[Program, Any] | None = None
     """The program whose columns are spelt in another way, and what it is of."""
 
@@ -101,7 +114,7 @@ class Fitted:
     def program(self) -> Program:
         """The row program; an error that says what to do before ``fit``."""
         if not hasattr(self, "program_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")
+            raise not_fitted(f"this {type(self).__name__} is not fitted yet: call fit first")
         return self.program_
 
     def said_in(self: SomeFitted, columns: Collection[str], where: str) -> SomeFitted:
@@ -128,17 +141,57 @@ class Fitted:
         """How many input columns there are."""
         return len(self.program.prepare.reads)
 
+    def computed(self, program: Program, X: Any) -> NDArray[Any]:
+        """What a program of these columns makes of the rows of ``X``."""
+        found = [program.apply(self.inputs(rows)) for rows in in_slabs(local(X))]
+        return found[0] if len(found) == 1 else np.concatenate(found)
+
     def inputs(self, X: Any) -> NDArray[Any]:
         """The input columns of ``X`` as one array, before Prepare."""
+        X = local(X)
+        return self._of_table(X) if is_table(X) else self._of_array(X)
+
+    def _of_table(self, X: Any) -> NDArray[Any]:
+        """The input columns of a table of named columns."""
         prepare = self.program.prepare
-        if is_table(X):
-            names = list(X.columns) if hasattr(X, "columns") else list(X)
-            match_columns(prepare.reads, names)
-            made = {one.name: _made(one, X[one.column]) for one in prepare.categories}
-            columns = (
-                made[name] if name in made else to_floats(name, X[name]) for name in prepare.columns
+        spelt = self._columns_in(names_of(X), in_order=has_order(X))
+        made = {one.name: _made(one, X[spelt[one.column]]) for one in prepare.categories}
+        columns = (
+            made[name] if name in made else to_floats(name, X[spelt[name]])
+            for name in prepare.columns
+        )
+        return _beside(columns, len(prepare.columns), prepare.dtype)
+
+    def _columns_in(self, names: list[str], *, in_order: bool) -> dict[str, str]:
+        """What a table of these names calls each column that is read."""
+        reads = self.program.prepare.reads
+        if self._order and in_order:
+            require_order(self._order, reads, names)
+        elif self._order == () and in_order and not set(reads) <= set(names):
+            self._require_as_many(len(names))
+            warn_user(
+                f"X has feature names, but {type(self).__name__} was fitted without feature names: "
+                "its columns are read by their places",
+                FitWarning,
             )
-            return _beside(columns, len(prepare.columns), prepare.dtype)
+            return dict(zip(reads, names, strict=True))
+        else:  # of a database, or of a file: any others may be there
+            match_columns(reads, names)
+        return {name: name for name in reads}
+
+    def _require_as_many(self, count: int) -> None:
+        """Raise ColumnError unless these are as many columns as are read."""
+        expected = len(self.program.prepare.reads)
+        if count != expected:
+            raise ColumnError(
+                f"X has {count} features, but {type(self).__name__} is expecting {expected} "
+                f"features as input: give the columns that the {self.kind} was fitted to, in that "
+                "order"
+            )
+
+    def _of_array(self, X: Any) -> NDArray[Any]:
+        """The input columns of a table without names."""
+        prepare = self.program.prepare
         if not all(one.is_column for one in prepare.categories):
             raise ParameterError(
                 "columns of categories are known by their names: give a DataFrame, or compute in "
@@ -150,21 +203,25 @@ class Fitted:
                 f"transform computes in NumPy and was given a {type(X).__name__}: give a DataFrame "
                 "or an array, or compute in the database with db.relation or db.create"
             )
-        if table.ndim == 1:
+        if table.ndim != 2:
             raise ColumnError(
-                f"expected rows and columns, got one dimension, of {len(table)}: "
-                "X.reshape(1, -1) is one row, X.reshape(-1, 1) one column"
+                f"expected rows and columns, got {counted(table.ndim, 'dimension')}, "
+                f"of {len(table)}. {RESHAPE}"
             )
-        if table.ndim != 2 or table.shape[1] != len(prepare.reads):
-            raise ColumnError(
-                f"expected {counted(len(prepare.reads), 'column')}, got an array of shape "
-                f"{table.shape}: give the columns the map was fitted to, in that order"
+        self._require_as_many(table.shape[1])
+        if self._order:
+            warn_user(
+                f"X does not have valid feature names, but {type(self).__name__} was fitted with "
+                "feature names: its columns are read by their places",
+                FitWarning,
             )
         if table.dtype not in _PRECISIONS:
-            table = to_floats("an array", table)
+            table = to_floats(ARRAY, table)
         again = {one.name: one.column for one in prepare.categories}
-        places = [prepare.reads.index(again.get(name, name)) for name in prepare.columns]
-        return table[:, places] if again else table
+        if not again:
+            return table
+        places = {name: place for place, name in enumerate(prepare.reads)}
+        return table[:, [places[again.get(name, name)] for name in prepare.columns]]
 
     @property
     def digest_(self) -> str:
@@ -181,9 +238,10 @@ class Fitted:
     def to_sql(self, table: TableName, *, options: Options, dialect: str = "duckdb") -> str:
         """The SELECT statement of this map's features, as text.
 
-        ``table`` is written as SQL would write it, or a tuple of exact parts. In the ``tables``
-        form the statement joins side tables that begin with the map's digest; :meth:`statement`
-        has them.
+        ``table`` is written as SQL would write it, or a tuple of exact parts; or as dbt names it,
+        ``{{ ref('x') }}`` or ``{{ source('a', 'b') }}``, and the text is a model of dbt's. In the
+        ``tables`` form the statement joins side tables that begin with the map's digest;
+        :meth:`statement` has them.
         """
         return self._write(table, options, dialect).text
 
@@ -205,13 +263,26 @@ class Fitted:
         return preflight(self.query(source, options), facts)
 
     def _write(self, table: TableName, options: Options, dialect: str) -> Statement:
-        facts = facts_of(dialect)
-        source = encoded_relation(quote_table(table, facts), self.program.prepare, facts)
-        query = self.query(source, options)
-        rows: Any = options.rows
-        if rows is not None:
-            query = replace(query, keys=quote_table(rows, facts))
-        return write(query, facts)
+        facts, pieces = facts_of(dialect), {}
+
+        def relation(name: str, of: Any) -> str:
+            if not is_reference(of):
+                return quote_table(of, facts)
+            pieces[name] = of.strip()
+            return mark(name)
+
+        keys = None if options.rows is None else relation("rows", options.rows)
+        statement = self.statement_over(relation("table", table), options, facts, keys)
+        if not pieces:
+            return statement
+        return replace(statement, text=templated(statement.text, pieces))
+
+    def statement_over(
+        self, relation: str, options: Options, facts: Dialect, keys: str | None = None
+    ) -> Statement:
+        """The statement over a relation, which is SQL already; ``keys`` is the one of rows."""
+        source = encoded_relation(relation, self.program.prepare, facts)
+        return write(replace(self.query(source, options), keys=keys), facts)
 
     def _with_program(self: SomeFitted, program: Program) -> SomeFitted:
         """A map of its own that has another program, and so another digest."""
@@ -236,7 +307,7 @@ class Fitted:
         )
         program = replace(self.program, stages=(first, *self.program.stages[1:]))
         other = self._with_program(program)
-        other._renamed = program, self._original
+        other._renamed, other._order = (program, self._original), None
         return other
 
     @property
@@ -325,6 +396,43 @@ class Fitted:
                 head += "-- Generated, and never executed there by sqlkrp's tests.\n"
             (part / "load.sql").write_text(head + "\n".join(load) + "\n", encoding="utf-8")
         return sorted(target.iterdir())
+
+    @with_options("form", "output", "plan")
+    def to_dbt(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        name: str,
+        source: str,
+        key: str,
+        options: Options,
+        key_type: str | None = None,
+        rows: Any = None,
+        dialect: str = "duckdb",
+        incremental: bool = False,
+        project: bool = False,
+        sqlmesh: bool = False,
+        replace: bool = False,
+    ) -> list[Path]:
+        """Write a model of this ``name`` into a project of dbt, with a macro, a seed and a test.
+
+        ``source`` is the table that is read: ``schema.table``, which is declared as a source, or
+        what the project has already, as ``{{ source('a', 'b') }}`` or ``{{ ref('x') }}``. The
+        ``key`` tells its rows apart; ``key_type`` is its type (that of the ``rows``, or BIGINT).
+        The test holds 20 rows against NumPy's features: the first of ``rows``, a
+        ``db.source(table)`` of the same table, or without them made-up ones. An ``incremental``
+        model adds the rows whose keys are new, and stops where another map made the others.
+        ``project`` writes what is around models, too: ``dbt_project.yml`` and a profile. With
+        ``sqlmesh`` it is a model of SQLMesh, with audits. What is there is replaced on request, if
+        it is sqlkrp's own. The paths of all files come back.
+        """
+        from sqlkrp.projects import to_project
+
+        return to_project(
+            self, folder, name=name, source=source, key=key, options=options, key_type=key_type,
+            rows=rows, dialect=dialect, incremental=incremental, project=project, sqlmesh=sqlmesh,
+            replace=replace,
+        )  # fmt: skip
 
 
 def _made(category: Category, column: Any) -> Any:

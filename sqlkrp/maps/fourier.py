@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import KW_ONLY
 from typing import Any
 
@@ -10,9 +11,11 @@ import numpy as np
 
 from sqlkrp import pools
 from sqlkrp.maps.allowed import Even, OneOf, Switch
+from sqlkrp.maps.kernels import Kernel, laplacian, rbf
 from sqlkrp.maps.parameters import Parameter, with_parameters
 from sqlkrp.maps.shared import COMPONENTS, GAMMA, KERNEL, SingleMap
 from sqlkrp.maps.source import Inputs
+from sqlkrp.maps.variances import Pair, of_cosines, of_pairs_of_cosines
 from sqlkrp.stages import Array, Butterflies, Elementwise, Linear, Stage
 
 __all__ = ["SORF", "RandomFourier"]
@@ -88,6 +91,14 @@ class RandomFourier(_Cosines):
     def gamma_power(self) -> int:
         return 1 if self.kernel == "laplacian" else 2
 
+    def estimated_kernel(self) -> Kernel | None:
+        return _KERNELS[self.kernel](self.gamma)
+
+    def distance_variance(self, pair: Pair) -> Any:
+        doubled = pair.kernel_xy ** _DOUBLED[self.kernel]
+        variance = of_pairs_of_cosines if self.paired else of_cosines
+        return variance(pair.kernel_xy, doubled, self.n_components)
+
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         k = self.n_components
         frequencies = _frequencies(k, self.paired)
@@ -107,6 +118,9 @@ def _cauchy(rng: np.random.Generator, k: int, d: int, gamma: float) -> Array:
 
 #: The frequencies of each kernel.
 _SPECTRA = {"rbf": _gaussian, "laplacian": _cauchy}
+#: The power of each kernel that it is at twice the difference.
+_DOUBLED = {"rbf": 4, "laplacian": 2}
+_KERNELS: dict[str, Callable[[float], Kernel]] = {"rbf": rbf, "laplacian": laplacian}
 
 
 @with_parameters
@@ -127,6 +141,9 @@ class SORF(_Cosines):
     """
 
     prefix = "sorf"
+
+    def estimated_kernel(self) -> Kernel | None:
+        return rbf(self.gamma)
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         d, k = inputs.count, self.n_components

@@ -17,6 +17,7 @@ from sqlkrp.maps.complex_products import without_factors
 from sqlkrp.maps.parameters import Parameter, with_parameters
 from sqlkrp.maps.shared import LARGEST, MOST_FEATURES, SPARSITY, PolynomialMap
 from sqlkrp.maps.source import Inputs
+from sqlkrp.maps.variances import Pair, of_products
 from sqlkrp.stages import Butterflies, Linear, Stage, SumOfProducts
 
 __all__ = ["BLOCK_SIZE", "KRP", "N_HYPERPLANES", "N_TERMS", "POOL", "SumsOfProducts"]
@@ -153,6 +154,19 @@ class KRP(SumsOfProducts):
         scale = factor ** (self.degree / 2) / delayed
         return [projection, products, Linear.scaled(products.n_outputs, scale)]
 
+    def distance_variance(self, pair: Pair) -> Any:
+        if not _ARE_NORMAL[self.pool](self):
+            return None
+        return of_products(
+            pair,
+            degree=self.degree,
+            gamma=self.gamma,
+            coef0=self.coef0,
+            components=self.n_components,
+            terms=self.terms,
+            hyperplanes=self._iid_hyperplanes(),
+        )
+
     def _iid_hyperplanes(self) -> int:
         if self.n_hyperplanes == "auto":
             return max(_AUTO_IID_HYPERPLANES, self.slots)
@@ -223,4 +237,11 @@ _POOLS: dict[str, tuple[Any, Callable[[KRP, int], float]]] = {
     "achlioptas": (KRP._achlioptas, lambda krp, d: float(krp.s)),
     "hadamard": (KRP._hadamard, _spread),
     "gaussian": (KRP._gaussian, lambda krp, d: 1.0),
+}
+
+#: Whether the entries of each pool are independent, and have a normal number's first four moments.
+_ARE_NORMAL: dict[str, Callable[[KRP], bool]] = {
+    "achlioptas": lambda krp: krp.s == 3,
+    "hadamard": lambda krp: False,
+    "gaussian": lambda krp: True,
 }

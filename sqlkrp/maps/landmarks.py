@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import KW_ONLY, replace
 from typing import Any
 
 import numpy as np
 
 from sqlkrp.maps.allowed import OneOf, Whole
+from sqlkrp.maps.kernels import Kernel, linear, polynomial, rbf
 from sqlkrp.maps.parameters import Parameter, with_parameters
 from sqlkrp.maps.shared import COEF0, COMPONENTS, DEGREE, GAMMA, KERNEL, SingleMap
 from sqlkrp.maps.source import Inputs
@@ -109,6 +111,17 @@ class _LandmarkMap(SingleMap):
     gamma: Any = GAMMA.by_default("auto")  # a number by the time of the draw
     coef0: float = COEF0.by_default(1.0)
 
+    def estimated_kernel(self) -> Kernel | None:
+        return _KERNELS[self.kernel](self)
+
+
+#: The kernels as what they are, beside the stages above that compute them with landmarks.
+_KERNELS: dict[str, Callable[[Any], Kernel]] = {
+    "linear": lambda one: linear(),
+    "polynomial": lambda one: polynomial(one.degree, one.gamma, one.coef0),
+    "rbf": lambda one: rbf(one.gamma),
+}
+
 
 @with_parameters
 class Nystroem(_LandmarkMap):
@@ -167,6 +180,9 @@ class KGRP(_LandmarkMap):
 
     def check(self) -> None:
         Whole(1, self.n_landmarks - 1).require("n_marked", self.n_marked)
+
+    def estimated_kernel(self) -> Kernel | None:
+        return replace(_KERNELS[self.kernel](self), is_centred=True)
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         points = inputs.rows(self.n_landmarks, rng)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
+from typing import Any
 
 import numpy as np
 
 from sqlkrp.errors import ParameterError
 from sqlkrp.maps.advice import counted
+from sqlkrp.maps.kernels import Kernel, linear
 from sqlkrp.maps.krp import BLOCK_SIZE, KRP, POOL
 from sqlkrp.maps.parameters import with_parameters
 from sqlkrp.maps.shared import COMPONENTS, SPARSITY, SingleMap
 from sqlkrp.maps.source import Inputs
+from sqlkrp.maps.variances import Pair
 from sqlkrp.memory import require_memory
 from sqlkrp.stages import Array, Linear, Stage, SumOfProducts
 
@@ -49,6 +52,12 @@ class RandomProjection(SingleMap):
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         return self._as_krp().draw(inputs, rng)
+
+    def estimated_kernel(self) -> Kernel | None:
+        return linear()
+
+    def distance_variance(self, pair: Pair) -> Any:
+        return self._as_krp().distance_variance(pair)
 
     def _as_krp(self) -> KRP:
         """A KRP that is this map: of degree 1, with one term, and a hyperplane a component."""

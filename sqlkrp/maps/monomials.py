@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from sqlkrp.errors import ParameterError
+from sqlkrp.maps.kernels import Kernel, polynomial
 from sqlkrp.maps.parameters import with_parameters
 from sqlkrp.maps.shared import COEF0, DEGREE, GAMMA, LARGEST, SingleMap
 from sqlkrp.maps.source import Inputs
@@ -80,6 +81,17 @@ class Monomials(SingleMap):
             factors[0, 0] = d
         products = SumOfProducts.plain(inputs.count, factors[:, None, :])
         return [products, Linear.picked(len(factors), np.arange(len(factors)), weights)]
+
+    def estimated_kernel(self) -> Kernel | None:
+        return polynomial(self.degree, self.gamma, self.coef0)
+
+    @property
+    def counted_by(self) -> str | None:
+        return None
+
+    @property
+    def is_random(self) -> bool:
+        return False
 
     def names(self, columns: Sequence[str]) -> list[str]:
         products = [

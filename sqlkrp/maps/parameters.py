@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 from sqlkrp.errors import ParameterError, UnknownParameterError
-from sqlkrp.maps.allowed import Allowed, Spell
+from sqlkrp.maps.allowed import GENERATORS, Allowed, Spell
 from sqlkrp.maps.columns import near_matches
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class Parameters:
     clip: float | str | None
     nulls: str
     dtype: str
-    random_state: int | None
+    random_state: Any
 
     declared: ClassVar[Mapping[str, Parameter]] = MappingProxyType({})
     """Its parameters by name, in order."""
@@ -281,6 +281,8 @@ def copied(value: Any) -> Any:
 
 
 def _scalar(value: Any) -> Any:
+    if isinstance(value, GENERATORS):
+        return None  # the seed that it drew is the map's
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, bool) or not isinstance(value, Real):

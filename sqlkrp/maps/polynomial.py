@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import KW_ONLY
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from sqlkrp import pools
 from sqlkrp.errors import ParameterError
 from sqlkrp.maps.allowed import Even, OneOf, Whole
+from sqlkrp.maps.kernels import Kernel, exponential, polynomial
 from sqlkrp.maps.parameters import Parameter, with_parameters
 from sqlkrp.maps.shared import (
     COEF0,
@@ -23,6 +25,7 @@ from sqlkrp.maps.shared import (
     SingleMap,
 )
 from sqlkrp.maps.source import Inputs
+from sqlkrp.maps.variances import Pair
 from sqlkrp.stages import Array, Linear, Stage, SumOfProducts
 
 __all__ = ["PRP", "ExplicitRP", "RandomMaclaurin"]
@@ -56,6 +59,10 @@ class ExplicitRP(PolynomialMap):
     n_components: int = COMPONENTS.by_default(100)
     _: KW_ONLY
     s: float = SPARSITY.by_default(3)
+
+    def distance_variance(self, pair: Pair) -> Any:
+        # In the kernel's feature space it is a plain projection.
+        return 0 * pair.distance + 2 / self.n_components if self.s == 3 else None
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         d, g, k = inputs.count, self.degree, self.n_components
@@ -103,6 +110,9 @@ class PRP(SingleMap):
     @property
     def polynomial_degree(self) -> int:
         return 2
+
+    def estimated_kernel(self) -> Kernel | None:
+        return polynomial(2, 1.0, 0.0)
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         k, m = self.n_components, self.n_matrices
@@ -157,6 +167,9 @@ class RandomMaclaurin(SingleMap):
         # A term of degree 0 is a product of nothing: this column.
         return 1.0
 
+    def estimated_kernel(self) -> Kernel | None:
+        return _KERNELS[self.kernel](self)
+
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         k, d = self.n_components, inputs.count - 1
         series = _SERIES[self.kernel](self)
@@ -199,3 +212,8 @@ def _exponential(one: RandomMaclaurin) -> Array:
 
 #: The coefficients of each kernel's series.
 _SERIES = {"polynomial": _polynomial, "exponential": _exponential}
+#: The kernels themselves.
+_KERNELS: dict[str, Callable[[RandomMaclaurin], Kernel]] = {
+    "polynomial": lambda one: polynomial(one.degree, one.gamma, one.coef0),
+    "exponential": lambda one: exponential(one.gamma),
+}

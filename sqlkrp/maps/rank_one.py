@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY
+from typing import Any
 
 import numpy as np
 
 from sqlkrp import pools
 from sqlkrp.errors import ParameterError
 from sqlkrp.maps.allowed import OneOf, Switch
+from sqlkrp.maps.kernels import Kernel, polynomial
 from sqlkrp.maps.parameters import Parameter, with_parameters
 from sqlkrp.maps.shared import COMPONENTS, SingleMap
 from sqlkrp.maps.source import Inputs
+from sqlkrp.maps.variances import Pair, of_products
 from sqlkrp.sql.dialects import dialect as facts_of
 from sqlkrp.sql.names import TableName
 from sqlkrp.sql.scores import scores_of_signs
@@ -56,6 +59,13 @@ class RankOneProjection(SingleMap):
     @property
     def polynomial_degree(self) -> int:
         return 2
+
+    def estimated_kernel(self) -> Kernel | None:
+        # Two sketches of signs estimate no kernel; one of signs and one of numbers do.
+        return None if self.binary else polynomial(2, 1.0, 0.0)
+
+    def distance_variance(self, pair: Pair) -> Any:
+        return of_products(pair, degree=2, components=self.n_components)
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         m, d = self.n_components, inputs.count

@@ -9,6 +9,7 @@ from typing import Any
 from sqlkrp.errors import ParameterError
 from sqlkrp.maps.allowed import Number, OneOf, Seed, Whole
 from sqlkrp.maps.feature_map import FeatureMap
+from sqlkrp.maps.kernels import Kernel, polynomial
 from sqlkrp.maps.parameters import Parameter, with_parameters
 
 __all__ = [
@@ -116,7 +117,7 @@ class SingleMap(FeatureMap):
     clip: float | str | None = CLIP.by_default("auto")
     nulls: str = NULLS.by_default("error")
     dtype: str = DTYPE.by_default("auto")
-    random_state: int | None = RANDOM_STATE.by_default(None)
+    random_state: Any = RANDOM_STATE.by_default(None)
 
 
 @with_parameters
@@ -132,6 +133,9 @@ class PolynomialMap(SingleMap):
     @property
     def polynomial_degree(self) -> int:
         return self.degree
+
+    def estimated_kernel(self) -> Kernel | None:
+        return polynomial(self.degree, self.gamma, self.coef0)
 
     def constant(self) -> float | None:
         """The column that makes its kernel of gamma^g <x, y>^g."""

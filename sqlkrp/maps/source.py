@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Protocol, cast
 
@@ -22,11 +19,7 @@ from sqlkrp.stages import (
     Stage,
     SumOfProducts,
     apply,
-    days_of,
-    encoded,
-    is_missing,
 )
-from sqlkrp.stages.values import SLAB_VALUES
 
 __all__ = [
     "BOOLEAN",
@@ -35,16 +28,11 @@ __all__ = [
     "NUMBER",
     "NUMERIC",
     "TEXT",
-    "ArraySource",
     "Inputs",
     "NamesSource",
     "Source",
     "Statistics",
-    "as_source",
     "choose_rows",
-    "is_table",
-    "to_array",
-    "to_floats",
 ]
 
 #: The kinds of columns. Any other kind is left out, and its text says why.
@@ -215,6 +203,11 @@ class Inputs:
         spare = 0
         while True:
             drawn = _rows_of(self.source).sample(self.prepare.columns, count, rng, spare)
+            if len(drawn) < count:
+                raise ParameterError(
+                    f"{count:,} rows are to be drawn, and the table has {len(drawn):,} "
+                    f"(n_samples={len(drawn)}): {_FEWER}"
+                )
             prepared = drawn
             for stage in (self.prepare, *self.before):
                 prepared = apply(stage, prepared)
@@ -229,6 +222,21 @@ class Inputs:
                     f"{len(whole_rows):,}: {_FEWER}, or clean the table"
                 )
             spare = 2 * spare + count
+
+    def some_rows(self, most: int, rng: np.random.Generator) -> NDArray[Any]:
+        """Prepared rows of the source without a missing value, as many as there are up to so many.
+
+        At least one, or ColumnError.
+        """
+        drawn = _rows_of(self.source).sample(self.prepare.columns, most, rng, 0)
+        for stage in (self.prepare, *self.before):
+            drawn = apply(stage, drawn)
+        whole_rows: NDArray[Any] = drawn[np.isfinite(drawn).all(axis=1)]
+        if not len(whole_rows):
+            raise ColumnError(
+                "no row is without a missing value: clean the table, or use nulls='mean'"
+            )
+        return whole_rows
 
     def means(self, *stages: Stage) -> NDArray[np.float64]:
         """The averages of what these stages make of the inputs."""
@@ -294,208 +302,11 @@ class NamesSource:
         raise ParameterError(_NEEDS_DATA)
 
 
-class ArraySource:
-    """A two-dimensional array (columns x0, x1, ...) or a pandas DataFrame."""
-
-    keys: Collection[str] = ()
-    has_values = True
-    is_sparse = False
-    no_rows = ""
-
-    def __init__(self, data: Any) -> None:
-        self._has_names = is_table(data)
-        if self._has_names:
-            names = data.columns if hasattr(data, "columns") else data
-            self._columns = {name: data[name] for name in _text_names(names)}
-        else:
-            table = to_array(data)
-            if table.ndim != 2:
-                raise ParameterError(
-                    f"expected a table of rows and columns, got {table.ndim} dimension(s): "
-                    "reshape it to (rows, columns)"
-                )
-            self._columns = {f"x{i}": table[:, i] for i in range(table.shape[1])}
-        self.kinds = {name: _kind(_dtype(column)) for name, column in self._columns.items()}
-
-    def statistics(self, columns: Sequence[str]) -> Statistics:
-        rows = []
-        for name in columns:
-            values = to_floats(name, self._columns[name])
-            rows.append(_moments(values[np.isfinite(values)]))
-        return Statistics(*(np.array(column) for column in zip(*rows, strict=True)))
-
-    def head(self, columns: Sequence[str], count: int) -> NDArray[np.float64]:
-        return np.column_stack([to_floats(one, self._columns[one][:count]) for one in columns])
-
-    def sample(
-        self, columns: Sequence[str], count: int, rng: np.random.Generator, spare: int = 0
-    ) -> NDArray[np.float64]:
-        places = choose_rows(len(self._columns[columns[0]]), count, rng, spare)
-        return self._values(columns)[places]
-
-    def means(self, program: Program) -> NDArray[np.float64]:
-        inputs = self._values(program.prepare.columns)
-        # A slab of rows at a time: there may be as many outputs as pairs of columns.
-        slab = max(1, SLAB_VALUES // len(program.names))
-        total, count = np.zeros(len(program.names)), 0
-        with np.errstate(over="ignore", invalid="ignore"):
-            for first in range(0, len(inputs), slab):
-                values = program.apply(inputs[first : first + slab]).astype("float64")
-                whole_rows = values[~np.isnan(values).any(axis=1)]
-                total += whole_rows.sum(axis=0)
-                count += len(whole_rows)
-            found: NDArray[np.float64] = total / count if count else np.full_like(total, np.nan)
-        return found
-
-    @cached_property
-    def texts_and_dates(self) -> Mapping[str, str]:
-        """By what they hold, as columns of objects may be anything."""
-        if not self._has_names:
-            return {}
-        sorts = {name: _sort_of(column) for name, column in self._columns.items()}
-        return {name: sort for name, sort in sorts.items() if sort is not None}
-
-    def dates_in(self, columns: Sequence[str]) -> list[str]:
-        held = {name: self._held(name) - {None} for name in columns}
-        return [
-            name for name, texts in held.items() if texts and np.isfinite(days_of([*texts])).all()
-        ]
-
-    def values(self, columns: Sequence[str], at_most: int) -> dict[str, list[str | None] | None]:
-        held = {name: self._held(name) for name in columns}
-        return {
-            name: [*texts] if len(texts - {None}) <= at_most else None
-            for name, texts in held.items()
-        }
-
-    def _held(self, name: str) -> set[str | None]:
-        """The texts of a column, and None for what is missing."""
-        values = np.asarray(self._columns[name], dtype=object).tolist()
-        return {None if is_missing(value) else value for value in values}
-
-    def encoded(self, made: Sequence[Category]) -> Source:
-        return ArraySource(
-            self._columns | {one.name: encoded(one, self._columns[one.column]) for one in made}
-        )
-
-    def _values(self, columns: Sequence[str]) -> NDArray[np.float64]:
-        return np.column_stack([to_floats(name, self._columns[name]) for name in columns])
-
-
 def choose_rows(
     n_rows: int, count: int, rng: np.random.Generator, spare: int = 0
 ) -> NDArray[np.int64]:
-    """The places of so many of the rows, in order, and of some to spare."""
-    if count > n_rows:
-        raise ParameterError(
-            f"{count:,} rows are to be drawn, and the table has {n_rows:,}: {_FEWER}"
-        )
+    """The places of so many of the rows and of some to spare, or of all, in order."""
     places: NDArray[np.int64] = np.sort(
         rng.choice(n_rows, min(n_rows, count + spare), replace=False)
     )
     return places
-
-
-def _moments(values: NDArray[np.float64]) -> tuple[Any, ...]:
-    """The fields of Statistics, of a column without missing values."""
-    if not len(values):
-        return 0, np.nan, np.nan, np.nan, np.nan, 0, False
-    low, high = float(values.min()), float(values.max())
-    # By a power of two, which rounds nothing, so that no sum or square leaves the range.
-    power = int(np.frexp(max(abs(low), abs(high)))[1])
-    shares = np.ldexp(values, -power)
-    mean, deviation = (math.ldexp(float(one), power) for one in (shares.mean(), shares.std()))
-    zeros = int(np.count_nonzero(values == 0))
-    whole = bool((values == np.round(values)).all())
-    return len(values), mean, deviation, low, high, zeros, whole
-
-
-def as_source(data: Any) -> Source:
-    """Wrap what a user passes to ``fit``."""
-    # A DuckDB relation aggregates where it is; it is known by its name, so that duckdb is
-    # imported only for those who have it already.
-    if type(data).__name__ == "DuckDBPyRelation":
-        from sqlkrp.engines.duckdb import RelationSource
-
-        return RelationSource(data)
-    if hasattr(data, "kinds") and hasattr(data, "statistics"):
-        source: Source = data
-        return source
-    if isinstance(data, (list, tuple)) and all(isinstance(name, str) for name in data):
-        return NamesSource(data)
-    if isinstance(data, (str, bytes)):
-        raise ParameterError(
-            f"fit was given the text {data!r}: give a DataFrame, an array, a list of column names, "
-            "or a table of a connected database (db.source(name))"
-        )
-    return ArraySource(data)
-
-
-def is_table(data: Any) -> bool:
-    """Whether this has named columns of values: a DataFrame, or a mapping of arrays."""
-    return isinstance(data, Mapping) or (hasattr(data, "columns") and hasattr(data, "to_numpy"))
-
-
-def to_array(data: Any) -> NDArray[Any]:
-    """A table without names as an array; masked entries are missing."""
-    if isinstance(data, np.ma.MaskedArray):
-        return np.ma.filled(data.astype("float64"), np.nan)
-    if hasattr(data, "tocsr"):
-        raise ColumnError(
-            "a sparse matrix is not read here: give dense rows (from OneHotEncoder by "
-            "sparse_output=False), or in a database (row, feature, value) input"
-        )
-    return np.asarray(data)
-
-
-def to_floats(name: str, column: Any) -> NDArray[np.float64]:
-    """Values as doubles, with NaN for what is missing (also in pandas' nullable types)."""
-    kind = _kind(_dtype(column))
-    if kind not in NUMERIC:
-        raise ColumnError(
-            f"column {name!r} is of type {kind}, and the map was drawn for a number there: cast it"
-            if name != "an array"
-            else f"the array is of type {kind}: give numbers"
-        )
-    if hasattr(column, "to_numpy"):
-        floats: NDArray[np.float64] = column.to_numpy(dtype="float64", na_value=np.nan)
-        return floats
-    return to_array(column).astype("float64")
-
-
-def _dtype(column: Any) -> Any:
-    return column.dtype if hasattr(column, "dtype") else np.asarray(column).dtype
-
-
-def _text_names(names: Any) -> list[str]:
-    texts = [name for name in names if isinstance(name, str)]
-    if len(texts) < len(names):
-        raise ColumnError("a DataFrame's column names must be text: use df.columns.astype(str)")
-    if len(set(texts)) < len(texts):
-        twice = sorted({name for name in texts if texts.count(name) > 1})
-        raise ColumnError(f"column names stand twice in the DataFrame: {twice!r}; rename them")
-    return texts
-
-
-def _sort_of(column: Any) -> str | None:
-    """Whether a column holds texts, or dates and times; None: neither, or nothing."""
-    values = np.asarray(column)
-    if values.dtype.kind == "M":
-        return DATE
-    if values.dtype.kind not in "OU":
-        return None
-    kinds = {type(value) for value in values.tolist() if not is_missing(value)}
-    for kind, sort in ((str, TEXT), (date, DATE)):
-        if kinds and all(issubclass(one, kind) for one in kinds):
-            return sort
-    return None
-
-
-def _kind(dtype: Any) -> str:
-    # pandas' nullable and Arrow types (Int64, Float32, boolean) carry NumPy's letter in .kind.
-    if getattr(dtype, "kind", "O") not in "biuf" or str(dtype) == "category":
-        return str(dtype)
-    if dtype.kind == "b":
-        return BOOLEAN
-    single = str(dtype).lower().startswith("float32") or str(dtype) == "float[pyarrow]"
-    return FLOAT32 if single else NUMBER

@@ -11,6 +11,7 @@ import numpy as np
 from sqlkrp import pools
 from sqlkrp.maps.allowed import Number
 from sqlkrp.maps.fourier import cosines
+from sqlkrp.maps.kernels import Kernel, spherical
 from sqlkrp.maps.parameters import Parameter, with_parameters
 from sqlkrp.maps.shared import COMPONENTS, DEGREE, SCALING, SingleMap
 from sqlkrp.maps.source import Inputs
@@ -55,6 +56,9 @@ class SphericalRandomFeatures(SingleMap):
         Number(2), "the a in the kernel (1 - |x - y|^2 / a^2)^degree", metavar="A"
     ).by_default(4.0)
     scaling: str | None = SCALING.by_default("unit")
+
+    def estimated_kernel(self) -> Kernel | None:
+        return spherical(self.degree, self.a)
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
         k, d = self.n_components, inputs.count

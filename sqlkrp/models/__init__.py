@@ -9,6 +9,7 @@ from sqlkrp.mapfile import loads
 from sqlkrp.maps import CLASSES, FeatureMap
 from sqlkrp.models.making import model
 from sqlkrp.models.model import Model
+from sqlkrp.models.scoring import as_asked as as_asked
 from sqlkrp.models.scoring import scoring as scoring
 
 # What is public of sqlkrp, too.

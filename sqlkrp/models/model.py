@@ -69,10 +69,11 @@ class Model(Predicting):
         return f"<{type(self).__name__} {self.title}>"
 
     def _repr_html_(self) -> str:
+        names = self.program.names
         rows = {
             "trained": self.estimator,
             "columns": f"{len(self.program.prepare.columns):,}",
-            "says": ", ".join(self.program.names[:10]),
+            "says": ", ".join(names if len(names) <= 12 else [*names[:10], "...", names[-1]]),
             "digest": self.digest_[:12],
             **({} if self.error is None else {"error": self.error}),
         }

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sqlkrp.errors import NotFittedError, ParameterError, TargetExistsError
+from sqlkrp.errors import NotSaidError, ParameterError, TargetExistsError, not_fitted
 from sqlkrp.mapfile import Content, kind_in
 from sqlkrp.maps.automatic import Taken
 from sqlkrp.maps.feature_map import FeatureMap
@@ -100,7 +100,7 @@ class Trained(Fitted):
     def _truth(self) -> Program:
         # What is asked of it is less than what it can say.
         if "whole_" not in vars(self._original):
-            raise NotFittedError("this Model has no weights: make one with sqlkrp.model")
+            raise not_fitted("this Model has no weights: make one with sqlkrp.model")
         whole: Program = self._original.whole_
         return whole
 
@@ -172,7 +172,7 @@ class Trained(Fitted):
         known = (PREDICTION,) if self.answers is None else self.answers.says
         unknown = [one for one in outputs if one not in known]
         if "probability" in unknown and self.answers is not None:
-            raise ParameterError(
+            raise NotSaidError(
                 f"{self.estimator} has decisions and no probabilities: train one that has them, "
                 "such as LogisticRegression, or calibrate it with "
                 "CalibratedClassifierCV(method='sigmoid')"
@@ -184,7 +184,7 @@ class Trained(Fitted):
 
     def _classifier(self) -> Answers:
         if self.answers is None:
-            raise ParameterError(f"{self.estimator} is a regression: it has predictions alone")
+            raise NotSaidError(f"{self.estimator} is a regression: it has predictions alone")
         return self.answers
 
     def _weighed(self, says: tuple[str, ...]) -> Program:

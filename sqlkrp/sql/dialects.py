@@ -44,10 +44,12 @@ _ISO_DATE = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*"
 _DUCKDB = Dialect(
     name="duckdb",
     microseconds="EPOCH_US({value})",
-    # Of a time without a zone, of a date, and of what has a zone; the session's own counts nowhere.
+    # Of a time without a zone (before 2.0 DuckDB reads none after minutes), of a date, and of what
+    # has a zone; the session's own counts nowhere.
     text_microseconds=(
         f"CASE WHEN {{value}} GLOB '{_ISO_DATE}' THEN EPOCH_US(COALESCE("
         "TRY_CAST({value} || '+00' AS TIMESTAMPTZ), "
+        "TRY_CAST({value} || ':00+00' AS TIMESTAMPTZ), "
         "TRY_CAST({value} || ' 00:00:00+00' AS TIMESTAMPTZ), "
         "TRY_CAST({value} AS TIMESTAMPTZ))) END"
     ),
@@ -65,11 +67,19 @@ _DUCKDB = Dialect(
     is_finite="ISFINITE({value})",
     raise_error="CAST(ERROR({message}) AS {type})",
     array="[{items}]",
-    array_cast="CAST({array} AS {type}[{count}])",
+    array_type="{type}[{count}]",
     array_item="{array}[{place}]",
     inner_product="ARRAY_INNER_PRODUCT({array}, CAST('[{numbers}]' AS {type}[{count}]))",
     squared_distance=(
         "CAST(POWER(ARRAY_DISTANCE({array}, CAST('[{numbers}]' AS {type}[{count}])), 2) AS {type})"
+    ),
+    pair_sums=frozen(
+        products="ARRAY_INNER_PRODUCT({x}, {y})",
+        squares="POWER(ARRAY_DISTANCE({x}, {y}), 2)",
+        differences=(
+            "LIST_SUM(LIST_TRANSFORM(LIST_ZIP(CAST({x} AS DOUBLE[]), CAST({y} AS DOUBLE[])), "
+            "LAMBDA e: ABS(e[1] - e[2])))"
+        ),
     ),
     collect="LIST(value ORDER BY feature ASC)",
     loops=LoopFacts(
@@ -130,7 +140,7 @@ _POSTGRES = Dialect(
     overflow_is_error=True,
     text_type="TEXT",
     array="ARRAY[{items}]",
-    array_cast="CAST({array} AS {type}[])",
+    array_type="{type}[]",
     array_item="{array}[{place}]",
     collect="ARRAY_AGG(value ORDER BY feature)",
     # Without it a nested SELECT is inlined, and a shared column computed for each use. It is a
@@ -214,7 +224,7 @@ _SQLITE = Dialect(
     limits=Limits(
         select_columns=2000,
         table_columns=2000,
-        parser_stack=93,
+        parser_stack=85,  # a view is what takes most of it before the SELECT
         text_bytes=1_000_000_000,
         operations=400_000,
     ),
@@ -236,7 +246,7 @@ _DATAFUSION = Dialect(
     soft_cast="TRY_CAST({value} AS {type})",
     boolean_cast="CAST({value} AS {type})",
     array="[{items}]",
-    array_cast="CAST({array} AS {type}[])",
+    array_type="{type}[]",
     array_item="{array}[{place}]",
     collect="ARRAY_AGG(value ORDER BY feature)",
     unpivot=Unpivot(
@@ -269,6 +279,8 @@ _DATAFUSION = Dialect(
 
 _CLICKHOUSE = Dialect(
     name="clickhouse",
+    time_type="DateTime64(6)",
+    truth_type="Bool",
     microseconds="toUnixTimestamp64Micro(toDateTime64({value}, 6, 'UTC'))",
     whole_type="Int64",
     bit="bitTest({value}, {place})",
@@ -289,7 +301,7 @@ _CLICKHOUSE = Dialect(
     ),
     text_type="String",
     array="[{items}]",
-    array_cast="CAST({array} AS Array(Nullable({type})))",
+    array_type="Array(Nullable({type}))",
     array_item="{array}[{place}]",
     array_when="if({test}, {array}, [])",  # an array cannot be NULL: it is empty
     # An array of what cannot be NULL would give 0 for an item that it does not have.
@@ -358,8 +370,18 @@ _SPARK = Dialect(
     # A thousand columns are planned and compiled one by one.
     output="array",
     array="ARRAY({items})",
-    array_cast="CAST({array} AS ARRAY<{type}>)",
+    array_type="ARRAY<{type}>",
     array_item="ELEMENT_AT({array}, {place})",
+    pair_sums=frozen(
+        **{
+            of: f"AGGREGATE(ZIP_WITH({{x}}, {{y}}, (p, q) -> {term}), 0e0, (s, e) -> s + e)"
+            for of, term in {
+                "products": "p * q",
+                "squares": "(p - q) * (p - q)",
+                "differences": "ABS(p - q)",
+            }.items()
+        }
+    ),
     collect="TRANSFORM(ARRAY_SORT(COLLECT_LIST(STRUCT(feature, value))), entry -> entry.value)",
     loops=LoopFacts(
         first=0,
@@ -415,6 +437,7 @@ _SPARK = Dialect(
 
 _SNOWFLAKE = Dialect(
     name="snowflake",
+    time_type="TIMESTAMP_NTZ",
     microseconds="DATEDIFF(MICROSECOND, DATE '1970-01-01', {value})",
     bit="BITAND(BITSHIFTRIGHT({value}, {place}), 1)",
     sqlglot="snowflake",
@@ -423,6 +446,7 @@ _SNOWFLAKE = Dialect(
     max_identifier_bytes=255,
     float_types=frozen(float32="FLOAT", float64="FLOAT"),
     array="ARRAY_CONSTRUCT({items})",
+    array_type="ARRAY",
     array_cast="{array}",
     array_item="CAST(GET({array}, {index}) AS FLOAT)",
     collect="ARRAY_AGG(value) WITHIN GROUP (ORDER BY feature)",
@@ -447,6 +471,7 @@ _SNOWFLAKE = Dialect(
 
 _BIGQUERY = Dialect(
     name="bigquery",
+    truth_type="BOOL",
     microseconds="UNIX_MICROS(CAST({value} AS TIMESTAMP))",
     whole_type="INT64",
     sqlglot="bigquery",
@@ -464,6 +489,7 @@ _BIGQUERY = Dialect(
     raise_error="CAST(ERROR({message}) AS {type})",
     text_type="STRING",
     array="[{items}]",
+    array_type="ARRAY<{type}>",
     array_cast="{array}",
     array_item="{array}[ORDINAL({place})]",
     collect="ARRAY_AGG(value ORDER BY feature)",
@@ -546,7 +572,7 @@ _TRINO = Dialect(
     soft_cast="TRY_CAST({value} AS {type})",
     boolean_cast="CAST({value} AS {type})",
     array="ARRAY[{items}]",
-    array_cast="CAST({array} AS ARRAY({type}))",
+    array_type="ARRAY({type})",
     array_item="{array}[{place}]",
     collect="ARRAY_AGG(value ORDER BY feature)",
     unpivot=Unpivot(
@@ -572,6 +598,8 @@ _TRINO = Dialect(
 
 _TSQL = Dialect(
     name="tsql",
+    time_type="DATETIME2",
+    truth_type="BIT",
     microseconds="DATEDIFF_BIG(MICROSECOND, '1970-01-01', {value})",
     bit="GET_BIT({value}, {place})",
     sqlglot="tsql",
@@ -627,6 +655,7 @@ _TSQL = Dialect(
 
 _MYSQL = Dialect(
     name="mysql",
+    time_type="DATETIME",
     microseconds="TIMESTAMPDIFF(MICROSECOND, '1970-01-01', {value})",
     # Its default collations take letters of both cases for one.
     same_text="CAST(CONVERT({value} USING utf8mb4) AS BINARY) = CAST({text} AS BINARY)",
@@ -678,6 +707,7 @@ _MYSQL = Dialect(
 
 _ORACLE = Dialect(
     name="oracle",
+    truth_type="NUMBER(1)",
     microseconds="(CAST({value} AS DATE) - DATE '1970-01-01') * 86400000000",  # whole seconds
     truths=("0", "1"),
     whole_type="NUMBER(19)",

@@ -240,6 +240,9 @@ class Dialect:
     Where no function raises, a text that is no number does when it is cast. The row's own value
     in it keeps a planner from casting it beforehand."""
     text_type: str = "VARCHAR"
+    time_type: str = "TIMESTAMP"
+    """That of a date with a time, in no time zone."""
+    truth_type: str = "BOOLEAN"
 
     output: str = "columns"
     """How features are written where nobody says."""
@@ -247,8 +250,10 @@ class Dialect:
     # --- arrays; all of it None where there are none ------------------------------------------
     array: str | None = None
     """An array of {items}."""
-    array_cast: str | None = None
-    """An {array} as one of {count} items of a {type}."""
+    array_type: str | None = None
+    """The type of an array of {count} items of a {type}."""
+    array_cast: str = "CAST({array} AS {array_type})"
+    """An {array} as one of such a type."""
     array_item: str | None = None
     """One item of an {array}: number {place} from 1, {index} from 0."""
     array_when: str = "CASE WHEN {test} THEN {array} END"
@@ -257,6 +262,9 @@ class Dialect:
     """The sum of products of the items of an {array} and of {count} {numbers} of a {type}."""
     squared_distance: str | None = None
     """The sum of squares of what these are apart."""
+    pair_sums: Mapping[str, str] = _default({})
+    """What is added up over the items of two arrays of doubles, {x} and {y}: products, squares of
+    differences, and differences. Empty where columns are quicker."""
     collect: str | None = None
     """The aggregate of column value as an array, in the order of column feature."""
     loops: LoopFacts | None = None
@@ -353,6 +361,15 @@ class Dialect:
         return self.raise_error.format(
             message=message, value=value, type=type_name, text=self.text_type
         )
+
+    def array_of(self, type_name: str, count: int) -> str:
+        """The type of an array of so many numbers of a type."""
+        assert self.array_type is not None
+        return self.array_type.format(type=type_name, count=count)
+
+    def typed_array(self, array: str, type_name: str, count: int) -> str:
+        """An array as one of that type."""
+        return self.array_cast.format(array=array, array_type=self.array_of(type_name, count))
 
     def item(self, array: str, index: int) -> str:
         """One item of an array, from 0."""

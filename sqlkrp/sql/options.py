@@ -7,7 +7,6 @@ import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import Field, dataclass, field, fields
 from functools import wraps
-from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlkrp.errors import ParameterError, UnknownParameterError
@@ -16,6 +15,7 @@ from sqlkrp.sql.forms import FORMS
 from sqlkrp.sql.names import TableName
 from sqlkrp.sql.planning import PLANS
 from sqlkrp.sql.vectors import OUTPUTS, VECTOR
+from sqlkrp.urls import File, as_named
 
 __all__ = ["OF_TEXT", "OPTIONS", "Options", "name_list", "with_options"]
 
@@ -67,7 +67,7 @@ class Options:
         "the names of three columns (row, feature, value) of a table that is sparse, with one row "
         "for each value",
     )
-    rows: TableName | Path | None = _option(  # noqa: RUF009 - it is a field
+    rows: TableName | File | None = _option(  # noqa: RUF009 - it is a field
         None,
         "of sparse input: a table with one row for each row of the answer, so that rows without a "
         "value are there too",
@@ -87,6 +87,7 @@ class Options:
                 raise ParameterError(f"{one.name}={value!r} is not allowed: use one of {allowed}")
         kept = tuple(dict.fromkeys(name_list("keep", self.keep)))
         object.__setattr__(self, "keep", kept)
+        object.__setattr__(self, "rows", as_named(self.rows))
         if self.long is not None:
             object.__setattr__(self, "long", _three_names(self.long))
         if self.how != "sql" and (self.form, self.plan) != ("auto", "auto"):

@@ -64,9 +64,7 @@ class Output:
 
 
 def _one_array(values: Vector, type_name: str, dialect: Dialect) -> list[str]:
-    assert dialect.array_cast is not None
-    array = values.as_array(dialect)
-    return [dialect.array_cast.format(array=array, type=type_name, count=len(values))]
+    return [dialect.typed_array(values.as_array(dialect), type_name, len(values))]
 
 
 def _items(columns: Sequence[str], count: int, dialect: Dialect) -> list[str]:

@@ -17,13 +17,12 @@ def functions_of_array(
     """A function of one array of the values, and of each row of a matrix as one literal."""
     dialect, dtype = levels.dialect, levels.job.dtype
     assert function is not None
-    assert dialect.array_cast is not None
-    facts = {"type": levels.job.type_name, "count": len(values)}
+    type_name, count = levels.job.type_name, len(values)
     there = "complete = 1" if levels.complete else ""
     packed = Vector(values, there=there).as_array(dialect)
-    (array,) = levels.level({"a": dialect.array_cast.format(array=packed, **facts)}).values()
+    (array,) = levels.level({"a": dialect.typed_array(packed, type_name, count)}).values()
     # So many digits are read as the same number again.
     digits = f"%.{9 if dtype == 'float32' else 17}g"
     for row in matrix.astype(dtype).tolist():
         numbers = ",".join(map(digits.__mod__, row))
-        yield function.format(array=array, numbers=numbers, **facts)
+        yield function.format(array=array, numbers=numbers, type=type_name, count=count)

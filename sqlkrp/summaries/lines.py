@@ -17,6 +17,7 @@ __all__ = [
     "left_out_text",
     "made_pairs",
     "pool_text",
+    "table_lines",
     "taken_pairs",
     "work_text",
 ]
@@ -30,6 +31,16 @@ def aligned(pairs: Sequence[tuple[str, str]]) -> list[str]:
     """Lines of label and text, the texts below each other; each stays one line."""
     width = max(len(label) for label, _ in pairs)
     return [f"{label:<{width}}  {visible(value)}" for label, value in pairs]
+
+
+def table_lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table: texts to the left in its first column, and to the right in the others."""
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    lines = []
+    for first, *others in (head, *rows):
+        cells = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
+        lines.append("  ".join([first.ljust(widths[0]), *cells]))
+    return lines
 
 
 def columns_text(columns: Sequence[str]) -> str:

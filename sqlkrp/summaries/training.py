@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlkrp.errors import visible
 from sqlkrp.maps.advice import counted
-from sqlkrp.summaries.lines import aligned
+from sqlkrp.summaries.lines import aligned, table_lines
 
 __all__ = ["training_lines"]
 
@@ -36,16 +36,11 @@ def _candidates(told: Mapping[str, Any]) -> list[str]:
         )
         for one in better
     ]
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    lines = []
-    for row, name in zip([head, *rows], ["", *(one["name"] for one in better)], strict=True):
-        first, *others = (
-            cell.ljust(width) if place == 0 else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        taken = "  <- taken" if name == told["taken"] else ""
-        lines.append("  ".join([first, *others]) + taken)
-    return lines
+    names = ["", *(one["name"] for one in better)]
+    return [
+        line + ("  <- taken" if name == told["taken"] else "")
+        for line, name in zip(table_lines(head, rows), names, strict=True)
+    ]
 
 
 def _pairs(told: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -55,12 +50,14 @@ def _pairs(told: Mapping[str, Any]) -> list[tuple[str, str]]:
     ] if told["without_label"] else []  # fmt: skip
     if told["without_weight"]:
         left_out.append(("without weight", f"{counted(told['without_weight'], 'row')} left out"))
+    if told["without_time"]:
+        left_out.append(("without time", f"{counted(told['without_time'], 'row')} left out"))
     held_out = told["held_out"]
     return [
         ("task", f"{told['task']} ({told['why']})"),
         ("rows", f"{told['rows']:,} to learn from, {told['test_rows']:,} held out"),
         *left_out,
-        ("taken", f"{told['taken']}: {told['taken_because']}"),
+        ("taken", _taken(told["taken"], told["taken_because"])),
         *([] if told["searched_all"] else [("budget", "reached: not all candidates were tried")]),
         ("in folds", _measures(told["in_folds"])),
         *([] if held_out is None else [("held out", _measures(held_out))]),
@@ -70,19 +67,26 @@ def _pairs(told: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
+def _taken(name: str, why: str) -> str:
+    return why if why.startswith(f"{name} ") else f"{name}: {why}"
+
+
 def _measures(found: Mapping[str, Any]) -> str:
     numbers = {
         name: value
         for name, value in found.items()
         if name not in ("rows", "confusion", "residuals")
     }
-    return ", ".join(f"{name} {value:.4g}" for name, value in numbers.items())
+    return ", ".join(
+        f"{name} {'unknown' if value is None else format(value, '.4g')}"
+        for name, value in numbers.items()
+    )
 
 
 def _leak(told: Mapping[str, Any], one: Mapping[str, Any]) -> str:
     return (
-        f"{one['column']!r} alone gives a {told['metric']} of {one['score']:.3g}: is it known when "
-        "you predict? If not: --exclude"
+        f"{one['column']!r} alone gives {told['metric']} {one['score']:.3g}: is it known when you "
+        "predict? If not: --exclude"
     )
 
 

@@ -18,21 +18,25 @@ SQUARES, LOGISTIC, SQUARED_HINGE = LOSSES = ("squares", "logistic", "squared-hin
 _MAP = "krp"
 
 
-def maps_of(
-    kinds: Sequence[str] | None, degrees: Iterable[int] | None, components: Iterable[int] | None
-) -> list[FeatureMap] | None:
-    """A map of each kind for each degree and number of features; None if nothing is asked."""
-    if kinds is None and degrees is None and components is None:
+def maps_of(kinds: Sequence[str] | None, **own: Iterable[Any] | None) -> list[FeatureMap] | None:
+    """A map of each kind for each value of its parameters; None if nothing is asked."""
+    if kinds is None and not any(own.values()):
         return None
     found: list[FeatureMap] = []
+    taken: set[str] = set()
     for kind in kinds or [_MAP]:
         if kind not in MAPS:
             raise ParameterError(f"map {kind!r} is not allowed: use one of {', '.join(MAPS)}")
         known = MAPS[kind].declared
-        own = {"degree": degrees, "n_components": components}
+        taken |= known.keys() & own.keys()
         choices: list[dict[str, Any]] = [{}]
         for name, values in own.items():
             if values is not None and name in known:
                 choices = [{**one, name: value} for one in choices for value in values]
         found += [MAPS[kind](**one) for one in choices]
+    for name, values in own.items():
+        if values is not None and name not in taken:
+            raise ParameterError(
+                f"{name}={values!r} is of none of these maps: {', '.join(kinds or [_MAP])}"
+            )
     return found

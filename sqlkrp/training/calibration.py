@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from sqlkrp.stages import Array
 from sqlkrp.stages.closing import sigmoid
-from sqlkrp.training.losses import fit_loss, logistic
+from sqlkrp.training.losses import Batch, fit_loss, here, logistic
 
 __all__ = ["multinomial_of", "sigmoid_of"]
 
 _ROUNDS = 100
+_AT_A_TIME = 4_096
 
 
 def sigmoid_of(
@@ -77,10 +80,17 @@ def multinomial_of(
     deviations[deviations <= 1e-12 * np.abs(means)] = 0
     fit = fit_loss(
         logistic,
-        lambda: iter([(decisions, codes, weights)]),
+        here(lambda: _few_at_a_time(decisions, codes, weights)),
         n_classes,
         n_classes,
         1 / weight,
         (means, deviations),
     )
     return fit.coef, fit.intercept
+
+
+def _few_at_a_time(decisions: Array, codes: Array, weights: Array | None) -> Iterator[Batch]:
+    """Rows that fit into a cache."""
+    for first in range(0, len(codes), _AT_A_TIME):
+        rows = slice(first, first + _AT_A_TIME)
+        yield decisions[rows], codes[rows], None if weights is None else weights[rows]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
-import numpy as np
-
 from sqlkrp.errors import ParameterError
+from sqlkrp.mapfile import unfitted
+from sqlkrp.maps import CLASSES
 from sqlkrp.maps.automatic import SeenColumns, gamma_of
 from sqlkrp.maps.combined import chain
 from sqlkrp.maps.feature_map import FeatureMap, require_map
@@ -20,16 +20,22 @@ from sqlkrp.maps.krp import KRP
 from sqlkrp.maps.landmarks import Nystroem
 from sqlkrp.maps.linear import PCA
 from sqlkrp.maps.monomials import Monomials
-from sqlkrp.maps.parameters import copied, title_of
+from sqlkrp.maps.parameters import copied, plain, title_of
+from sqlkrp.maps.thresholds import Thresholds
 from sqlkrp.stages import Array
 from sqlkrp.training.asked import SQUARES
+from sqlkrp.training.features import Features
 from sqlkrp.training.seen import Seen
 
-__all__ = ["Candidate", "Drawn", "asked_for", "by_default", "raw"]
+__all__ = ["Candidate", "Drawn", "asked_for", "by_default", "raw", "told_again"]
 
 # What the default search was tuned with; see docs/training.md.
 _FEATURES, _LANDMARKS, _MANY_COLUMNS, _SHORTENED = 1_000, 300, 100, 50
 _NARROW = 0.3
+# Thresholds of a column, alone and where Fourier features read them; in all no more than there are
+# features, and with fewer a column they say too little.
+_THRESHOLDS, _THRESHOLDS_READ, _FEWEST_THRESHOLDS = 20, 10, 3
+_NARROW_OF_THRESHOLDS = 0.2
 _CLIP = 3.0
 _PREPARED: dict[str, Any] = {"scaling": "standard", "nulls": "mean"}
 
@@ -45,6 +51,16 @@ class Candidate:
     loss: str = SQUARES
     is_raw: bool = False
     """Whether it weighs nothing but the columns themselves."""
+
+    def told(self) -> dict[str, Any]:
+        """The same in plain values."""
+        return {
+            "name": self.name,
+            "maps": [plain(one) for one in self.maps],
+            "numbers_only": sorted(self.numbers_only),
+            "loss": self.loss,
+            "is_raw": self.is_raw,
+        }
 
     def by(self, loss: str) -> Candidate:
         """The same, learned by another loss."""
@@ -68,26 +84,21 @@ class Drawn:
     candidate: Candidate
     maps: tuple[FeatureMap, ...]
     seen: Seen
-    _writers: list[tuple[Callable[[Array, Array], None], list[int]]] = field(default_factory=list)
 
     @property
     def n_features(self) -> int:
         """How many features there are."""
-        return sum(len(one.program.names) for one in self.maps)
+        return self.writer.count
+
+    @cached_property
+    def writer(self) -> Features:
+        """What makes its features, without what it was drawn from."""
+        programs = [one.program for one in self.maps]
+        return Features(programs, [self.seen.places(one.prepare.columns) for one in programs])
 
     def features(self, inputs: Array) -> Array:
         """Features (row, feature) of inputs (row, input)."""
-        if not self._writers:
-            for one in self.maps:
-                places = self.seen.places(one.program.prepare.columns)
-                self._writers.append((one.program.writer(), places))
-        out = np.empty((self.n_features, len(inputs)), dtype=self.maps[0].program.prepare.dtype)
-        first = 0
-        for (write, places), one in zip(self._writers, self.maps, strict=True):
-            end = first + len(one.program.names)
-            write(inputs[:, places].T, out[first:end])
-            first = end
-        return out.T
+        return self.writer.of(inputs)
 
 
 def _columns(clip: float | None) -> Monomials:
@@ -127,11 +138,31 @@ def by_default(seen: Seen, seed: int, *, hold: bool) -> list[Candidate]:
         ))  # fmt: skip
     found.append(beside("Fourier", RandomFourier(_FEATURES, gamma=1 / wide, **own)))
     found.append(beside("landmarks", _landmarks(seen, 1 / wide, own)))
+    if hold:  # beyond the last threshold nothing goes on
+        found += _of_thresholds(seen, seed)
     if len(numbers) > _MANY_COLUMNS:
         shorter = PCA(_SHORTENED, clip=_CLIP, **_PREPARED)
         longer = KRP(2, _FEATURES, scaling=None, clip=None, nulls="mean")
         both = chain(shorter, longer, random_state=seed)
         found.append(beside(f"PCA({_SHORTENED}) and KRP of degree 2", both))
+    return found
+
+
+def _of_thresholds(seen: Seen, seed: int) -> list[Candidate]:
+    """Thresholds of the numbers; and Fourier features of them: an indicator has one."""
+    found = []
+    count, n_numbers = len(seen.usable), len(seen.numbers)
+    many, few = (
+        min(most, (_FEATURES - others) // max(1, n_numbers))
+        for most, others in ((_THRESHOLDS, 0), (_THRESHOLDS_READ, count - n_numbers))
+    )
+    if n_numbers and few >= _FEWEST_THRESHOLDS:
+        thresholds = Thresholds(many, nulls="mean")
+        found.append(_beside("thresholds", thresholds, hold=True, numbers_only=True))
+        width = _NARROW_OF_THRESHOLDS / (few * n_numbers + count - n_numbers)
+        fourier = RandomFourier(_FEATURES, gamma=width, scaling="standard", clip=None, nulls="mean")
+        both = chain(Thresholds(few, nulls="mean"), fourier, random_state=seed)
+        found.append(_beside("Fourier of thresholds", both, hold=True))
     return found
 
 
@@ -154,6 +185,14 @@ def total_variance(seen: Seen, columns: Sequence[str]) -> float:
     """That of these columns, as they are prepared."""
     moments = seen.statistics(columns).rounded().without_gaps()
     return 1 / float(gamma_of(SeenColumns(columns, moments, False), "standard", 2).value)
+
+
+def told_again(told: Mapping[str, Any]) -> Candidate:
+    """The candidate of plain values."""
+    maps = tuple(unfitted(one["map"], one["parameters"], CLASSES) for one in told["maps"])
+    return Candidate(
+        told["name"], maps, frozenset(told["numbers_only"]), told["loss"], told["is_raw"]
+    )
 
 
 def asked_for(maps: Iterable[FeatureMap], seed: int, loss: str, *, hold: bool) -> list[Candidate]:

@@ -9,7 +9,7 @@ from sqlkrp.stages import Array
 __all__ = ["Spectrum", "factor", "solved"]
 
 # NumPy solves no triangular systems. In blocks of this many rows nearly all is products.
-_BLOCK = 128
+_BLOCK = 64
 
 
 def factor(matrix: Array) -> Array | None:

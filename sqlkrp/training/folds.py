@@ -5,6 +5,7 @@ So the same rows are held out in every engine, whatever the order that they come
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,8 +20,12 @@ __all__ = ["TEST", "Split", "hashes_of_rows", "hashes_of_texts", "mixed"]
 TEST = -1
 # The marks of more rows than this are not held: the hash of each says its place well enough.
 _MOST_HELD = 2_000_000
-# Of fewer different rows, equal ones are spread over the folds: together, some would be empty.
-_FEW_DIFFERENT = 1_000
+# Of fewer different rows a part, equal ones are spread over the parts: together, some would be
+# empty. So are those that are many and more than this share of all: they would make one part unlike
+# the others.
+_FEW_A_PART, _FEW_EQUAL, _COMMON = 10, 10, 0.01
+# The multiples of it, less their whole parts, are spread evenly however many there are.
+_GOLDEN = (math.sqrt(5) - 1) / 2
 
 Marks = NDArray[np.uint64]
 
@@ -79,18 +84,29 @@ class Split:
         self.n_marks = 0
         """How many different marks there are, if they were counted."""
         self._marks: list[Array] = []
-        self._codes: list[NDArray[np.int64]] = []
+        self._codes: list[Array] = []
+        self._bounds: dict[int, tuple[Array, NDArray[np.int64]]] = {}
         self._sorted: dict[int, Array] = {}
-        self._seen: dict[tuple[int, Any], int] = {}
-        self._spread = False
+        self._spread: Array = np.empty(0, "u8")
+        self._seen: dict[tuple[int, Any], float] = {}
+        self.counts_equal_rows = False
+        """Whether equal rows are in several parts, by how many of them came before."""
         self.rows = 0
 
     def look(self, marks: Array, codes: NDArray[np.int64]) -> None:
         """Rows, at the first pass."""
-        self.rows += len(marks)
+        self._hold(len(marks), [marks], [codes.astype(np.min_scalar_type(codes.max(initial=0)))])
+
+    def add(self, other: Split, numbers: NDArray[np.int64]) -> None:
+        """Rows that were looked at elsewhere, and the numbers here of the classes there."""
+        short = numbers.astype(np.min_scalar_type(numbers.max(initial=0)))
+        self._hold(other.rows, other._marks, [short[codes] for codes in other._codes])
+
+    def _hold(self, rows: int, marks: Sequence[Array], codes: Sequence[Array]) -> None:
+        self.rows += rows
         if self.in_order or self.rows <= _MOST_HELD:
-            self._marks.append(marks)
-            self._codes.append(codes)
+            self._marks += marks
+            self._codes += codes
         else:
             self._marks, self._codes = [], []
 
@@ -101,11 +117,20 @@ class Split:
             return
         marks, codes = np.concatenate(self._marks), np.concatenate(self._codes)
         codes = codes if self.by_class else np.zeros_like(codes)
-        self.n_marks = len(np.unique(marks))
-        together = self.in_order or self.in_groups
-        self._spread = not together and self.n_marks < _FEW_DIFFERENT
-        self._sorted = {code: np.sort(marks[codes == code]) for code in np.unique(codes).tolist()}
+        different, counts = np.unique(marks, return_counts=True)
+        self.n_marks = len(different)
+        if not (self.in_order or self.in_groups):
+            few = self.n_marks < _FEW_A_PART * (self.n_folds + 1)
+            self._spread = different[few | (counts > max(_FEW_EQUAL, _COMMON * len(marks)))]
+        self.counts_equal_rows = len(self._spread) > 0
         self._marks, self._codes = [], []
+        in_order = {code: np.sort(marks[codes == code]) for code in np.unique(codes).tolist()}
+        if self.counts_equal_rows:
+            self._sorted = {
+                code: its[~np.isin(its, self._spread)] for code, its in in_order.items()
+            }
+        else:
+            self._bounds = {code: self._bounds_of(its) for code, its in in_order.items()}
 
     def begin(self) -> None:
         """Another pass begins."""
@@ -114,7 +139,27 @@ class Split:
     def parts(self, marks: Array, codes: NDArray[np.int64]) -> NDArray[np.int64]:
         """The fold of each row, or TEST."""
         codes = codes if self.by_class else np.zeros_like(codes)
-        place = self._places(marks, codes)
+        if not self._bounds:
+            return self._parts_of(self._places(marks, codes))
+        found = np.full(len(marks), TEST)
+        for code, (firsts, parts) in self._bounds.items():
+            here = codes == code
+            before = np.searchsorted(firsts, marks[here], side="right")
+            found[here] = parts[np.maximum(before - 1, 0)]
+        return found
+
+    def _bounds_of(self, its: Array) -> tuple[Array, NDArray[np.int64]]:
+        """Of the marks of a class, in order, those that a part begins with; and these parts.
+
+        They say of all marks what their places say, and are few enough to go to where rows are.
+        """
+        marks, before = np.unique(its, return_index=True)
+        parts = self._parts_of(self._within_class(before.astype("f8"), its))
+        begins = np.flatnonzero(np.concatenate([[True], parts[1:] != parts[:-1]]))
+        return marks[begins], parts[begins]
+
+    def _parts_of(self, place: Array) -> NDArray[np.int64]:
+        """The part of each place."""
         if self.in_order:  # the latest are held out
             place = 1 - place
         # Folds have what is left, in parts of one size.
@@ -131,23 +176,38 @@ class Split:
         found = np.zeros(len(marks))
         for code, its in self._sorted.items():
             here = codes == code
-            before = np.searchsorted(its, marks[here], side="left").astype("f8")
-            if self._spread:
-                before += self._nth(code, marks[here])
-            # In the middle of its own place, so that no part begins with a row more than others.
-            found[here] = (before + 0.5) / len(its)
-            if self.by_class:  # small classes would all have their first rows in one part
-                found[here] = (found[here] + float(its[0]) / 2.0**64) % 1.0
+            mine = marks[here]
+            common = np.isin(mine, self._spread)
+            place = np.empty(len(mine))
+            if not common.all():
+                before = np.searchsorted(its, mine[~common], side="left").astype("f8")
+                place[~common] = self._within_class(before, its)
+            place[common] = self._far_apart(code, mine[common])
+            found[here] = place
         return found
+
+    def _within_class(self, before: Array, its: Array) -> Array:
+        """The places of rows that have so many of their class before them."""
+        # In the middle of its own place, so that no part begins with a row more than others.
+        place = (before + 0.5) / len(its)
+        # Else small classes would all have their first rows in one part.
+        return (place + float(its[0]) / 2.0**64) % 1.0 if self.by_class else place
+
+    def _far_apart(self, code: int, marks: Array) -> Array:
+        """Places of which those of one mark are spread evenly, as far as each pass goes."""
+        return (marks.astype("f8") / 2.0**64 + self._nth(code, marks) * _GOLDEN) % 1.0
 
     def _nth(self, code: int, marks: Array) -> Array:
         """How many equal rows came before each, in this pass."""
-        numbers = []
-        for mark in marks.tolist():
-            number = self._seen.get((code, mark), 0)
-            self._seen[code, mark] = number + 1
-            numbers.append(number)
-        return np.array(numbers, dtype="f8")
+        different, place, counts = np.unique(marks, return_inverse=True, return_counts=True)
+        order = np.argsort(place, kind="stable")
+        numbers = np.empty(len(marks))
+        numbers[order] = np.arange(len(marks)) - np.repeat(np.cumsum(counts) - counts, counts)
+        named = [(code, mark) for mark in different.tolist()]
+        before = np.array([self._seen.get(one, 0) for one in named], dtype="f8")
+        self._seen |= dict(zip(named, (before + counts).tolist(), strict=True))
+        numbers += before[place.ravel()]
+        return numbers
 
     def before(self, fold: int) -> Sequence[int]:
         """The folds that a fold's rows are predicted from."""

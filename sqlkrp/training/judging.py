@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from sqlkrp.training.calibration import multinomial_of, sigmoid_of
 from sqlkrp.training.labels import CLASSIFICATION, Label
 from sqlkrp.training.metrics import DEFAULTS, METRICS, Metric, confusion
 
-__all__ = ["Calibration", "Judge"]
+__all__ = ["Calibration", "Judge", "calibrated_apart"]
 
 # Of the range of labels, how far predictions may be beyond it.
 _BEYOND = 0.5
@@ -43,6 +43,28 @@ class Calibration:
         """The decisions that have probabilities."""
         found: Array = decisions @ self.matrix.T + self.shift
         return found
+
+
+def calibrated_apart(
+    folds: Sequence[tuple[Array, Codes, Array | None]],
+) -> list[Array]:
+    """Decisions of each fold with probabilities, by calibrations of every second other fold.
+
+    A calibration of many classes has as many numbers as these have pairs: on the rows that it was
+    made of, it says more than there is to say.
+    """
+    halves = [folds[place::2] for place in range(2)]
+    others = halves[::-1] if halves[1] else halves[:1]  # of one fold there is no other
+    calibrations = []
+    for half in others:
+        decisions, codes, weights = zip(*half, strict=True)
+        counts = None if weights[0] is None else np.concatenate(weights)
+        one = Calibration.of(np.concatenate(decisions), np.concatenate(codes), counts)
+        calibrations.append(one)
+    return [
+        calibrations[place % len(calibrations)].decisions(one)
+        for place, (one, _, _) in enumerate(folds)
+    ]
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ FEW_VALUES = 20
 # More classes than this are no classes that a linear model is trained for.
 _MOST_CLASSES = 1_000
 
-# Doubles hold each whole number up to this.
+# Below this doubles hold each whole number; this one stands for the next as well.
 _EXACT = 2.0**53
 
 Label = str | bool | int | float
@@ -36,6 +38,7 @@ class Labels:
     """The column's kind, as the engine tells it."""
     asked: str | None = None
     """The task that was asked for."""
+    is_date: bool = False
     codes: dict[Any, int] = field(default_factory=dict)
     """The number of each value, in the order that they came."""
     is_whole: bool = True
@@ -46,6 +49,11 @@ class Labels:
         if self.asked is not None and self.asked not in TASKS:
             raise ParameterError(
                 f"task={self.asked!r} is not allowed: use one of {', '.join(TASKS)}"
+            )
+        if self.is_date and self.asked is None:
+            raise ParameterError(
+                f"column {self.column!r} is of type {self.kind}, a date, which is neither a class "
+                "nor a number: cast it to a number in a view, or use task='classification'"
             )
         if self.asked == REGRESSION and self.is_text:
             raise ParameterError(
@@ -67,19 +75,35 @@ class Labels:
         self.is_whole &= bool((values == np.round(values)).all())
         if self.task == REGRESSION:
             return np.zeros(len(values), dtype="i8")
-        return self._numbered(values)
+        codes = self._numbered(values)
+        if self.task == REGRESSION:  # of its values nothing is asked but that they are not few
+            self.codes = dict(islice(self.codes.items(), FEW_VALUES + 1))
+            return np.zeros_like(codes)
+        return codes
+
+    def add(self, other: Labels) -> NDArray[np.int64]:
+        """What was looked at elsewhere; the numbers here of the values that have numbers there."""
+        self.least = min(self.least, other.least)
+        self.largest = max(self.largest, other.largest)
+        self.is_whole &= other.is_whole
+        if self.task == REGRESSION:
+            return np.zeros(max(1, len(other.codes)), dtype="i8")
+        return self._numbers_of(list(other.codes))
 
     def _numbered(self, values: Array) -> NDArray[np.int64]:
         different, places = np.unique(values, return_inverse=True)
-        for one in different.tolist():
+        return self._numbers_of(different.tolist())[places.ravel()]
+
+    def _numbers_of(self, values: Sequence[Any]) -> NDArray[np.int64]:
+        """Those of different values, of which some may be new."""
+        for one in values:
             self.codes.setdefault(one, len(self.codes))
         if self.task == CLASSIFICATION and len(self.codes) > _MOST_CLASSES:
             raise ParameterError(
                 f"column {self.column!r} has more than {_MOST_CLASSES:,} values, which are no "
                 "classes to be told apart: name another label, or use task='regression'"
             )
-        codes = np.array([self.codes[one] for one in different.tolist()], dtype="i8")
-        return codes[places.ravel()]
+        return np.array([self.codes[one] for one in values], dtype="i8")
 
     def codes_of(self, values: Array) -> NDArray[np.int64]:
         """The numbers of values in a later pass; of a regression nothing but zeros."""
@@ -100,7 +124,7 @@ class Labels:
         """Whether whole numbers are read as what they are, and not as others near them."""
         if self.is_text or not self.is_whole:
             return True
-        return max(-self.least, self.largest) <= _EXACT
+        return max(-self.least, self.largest) < _EXACT
 
     @property
     def why(self) -> str:

@@ -3,30 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sqlkrp.engines.session import Work
 from sqlkrp.stages import Array
 from sqlkrp.training.asked import SQUARES
 from sqlkrp.training.candidates import Drawn
+from sqlkrp.training.features import Features
 from sqlkrp.training.folds import TEST, Split, mixed
-from sqlkrp.training.judging import Calibration, Judge
+from sqlkrp.training.judging import Calibration, Judge, calibrated_apart
+from sqlkrp.training.labelled import Part
 from sqlkrp.training.losses import Batch, fit_loss
-from sqlkrp.training.moments import Fit, Moments, solve, squared_error, sum_of
-from sqlkrp.training.rows import Rows
+from sqlkrp.training.moments import (
+    Fit,
+    Moments,
+    decisions_of_all,
+    solve,
+    squared_error,
+    sum_of,
+)
+from sqlkrp.training.rows import OnRows, Rows
 from sqlkrp.training.searching import BY_PASSES, PENALTIES, Tried
 
 __all__ = ["Learned", "learn"]
 
 # Rows that are held out whose decisions are kept: a hashed sample of more.
 _JUDGED = 200_000
+# How far from what the sample says a penalty of all rows is looked for.
+_FACTOR = 10.0
 # The largest slope that is left, and the most passes: of models that say what rows held out are
 # worth, and of the one that is kept.
 _JUDGING, _KEEPING = (1e-4, 30), (1e-8, 100)
-
-OnRows = Callable[[int], None]
 
 
 @dataclass(frozen=True)
@@ -35,6 +48,7 @@ class Judged:
 
     decisions: Array
     labels: Array
+    """Of a regression; of classes their codes."""
     codes: NDArray[np.int64]
     weights: Array | None
 
@@ -42,8 +56,24 @@ class Judged:
         """With decisions that have probabilities."""
         if calibration is None:
             return self
-        found = calibration.decisions(self.decisions)
-        return Judged(found, self.labels, self.codes, self.weights)
+        return replace(self, decisions=calibration.decisions(self.decisions))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Judged]) -> Judged:
+        """All rows."""
+        return cls(*(
+            _concatenated([getattr(one, name.name) for one in parts]) for name in fields(cls)
+        ))  # fmt: skip
+
+    @classmethod
+    def calibrated_apart(cls, parts: Sequence[Judged]) -> Judged:
+        """All rows, each with a calibration that did not see it: that of other folds."""
+        decisions = calibrated_apart([
+            (one.decisions, one.codes, one.weights) for one in parts
+        ])  # fmt: skip
+        return cls.joined([
+            replace(one, decisions=found) for one, found in zip(parts, decisions, strict=True)
+        ])  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -70,7 +100,8 @@ def learn(
     by_fold = {fold: sum_of([parts[one] for one in split.before(fold)]) for fold in split.predicted}
     loss = drawn.candidate.loss
     if loss == SQUARES:
-        penalties = _worth_trying(parts, by_fold, judge)
+        share = len(drawn.seen.drawn.inputs) / max(seen.rows, 1)
+        penalties = _worth_trying(_near(taken.penalty, share), parts, by_fold, judge)
         fits = {fold: solve(one, penalties) for fold, one in by_fold.items()}
         fits[TEST] = solve(seen, penalties)
     else:
@@ -82,14 +113,23 @@ def learn(
         everything = range(split.n_folds)
         fits[TEST] = [_fit(taken, rows, split, judge, seen, everything, _JUDGING, on_rows)]
     judged = _decisions(drawn, rows, split, judge, fits, total, on_rows)
-    of_folds = [judged[0][place] for place in range(len(penalties))]
+    parted = [
+        [judged[fold][place] for fold in split.predicted if fold in judged]
+        for place in range(len(penalties))
+    ]
+    calibrates = judge.is_classification and loss == SQUARES
+    of_folds = (
+        map(Judged.calibrated_apart, parted)
+        if calibrates and judge.reads_probabilities
+        else map(Judged.joined, parted)
+    )
     best = int(np.argmax([
         judge.score(one.decisions, one.labels, one.codes, one.weights) for one in of_folds
     ]))  # fmt: skip
-    calibration = None
-    if judge.is_classification and loss == SQUARES:
-        one = of_folds[best]
-        calibration = Calibration.of(one.decisions, one.codes, one.weights)
+    calibration, folds = None, Judged.joined(parted[best])
+    if calibrates:
+        calibration = Calibration.of(folds.decisions, folds.codes, folds.weights)
+        folds = Judged.calibrated_apart(parted[best])
     whole = sum_of([seen, parts[TEST]]) if TEST in parts else seen
     if loss == SQUARES:
         (fit,) = solve(whole, [penalties[best]])
@@ -97,11 +137,11 @@ def learn(
         fit = _fit(
             taken, rows, split, judge, whole, [*range(split.n_folds), TEST], _KEEPING, on_rows
         )
-    test = judged[1][best].calibrated(calibration) if judged[1] else None
+    test = judged[TEST][best].calibrated(calibration) if TEST in judged else None
     return Learned(
         fit,
         calibration,
-        of_folds[best].calibrated(calibration),
+        folds,
         test,
         seen.rows,
         parts[TEST].rows if TEST in parts else 0,
@@ -115,27 +155,70 @@ def _moments(
     sample = drawn.seen.drawn
     pivot = drawn.features(sample.inputs).mean(axis=0, dtype="f8")
     middle = judge.targets(sample.labels, sample.codes).mean(axis=0)
-    parts = {one: Moments.empty(pivot, judge.n_targets, middle) for one in range(split.n_folds)}
-    for batch, codes, places in rows.parts(split):
-        features = drawn.features(batch.inputs)
-        targets = judge.targets(batch.labels, codes)
-        weights = rows.weights_to_learn(batch, codes)
-        for part in np.unique(places).tolist():
-            if part not in parts:
-                parts[part] = Moments.empty(pivot, judge.n_targets, middle)
-            here = places == part
-            counts = None if weights is None else weights[here]
-            parts[part].add(features[here], targets[here], counts)
-        on_rows(len(batch))
-    return parts
+    nothing = partial(Moments.empty, pivot, judge.n_targets, middle)
+    found = dict(rows.found(split, _Summing(drawn.writer, judge, nothing), on_rows))
+    return {part: nothing() for part in range(split.n_folds)} | found
+
+
+@dataclass(frozen=True)
+class _Summing:
+    """The pass that sums features and targets, of each part by itself."""
+
+    features: Features
+    judge: Judge
+    nothing: Callable[[], Moments]
+
+    def over(self, rows: Iterator[Part]) -> Iterator[tuple[int, Moments]]:
+        """Sums of some rows."""
+        sums: dict[int, Moments] = {}
+        waiting: dict[int, list[tuple[Array, Array, Array | None]]] = {}
+
+        def add(part: int) -> None:
+            inputs, targets, weights = map(_concatenated, zip(*waiting.pop(part), strict=True))
+            if part not in sums:
+                sums[part] = self.nothing()
+            for piece, features in self.features.pieces(inputs):
+                counts = None if weights is None else weights[piece]
+                sums[part].add(features, targets[piece], counts)
+
+        for batch, codes, places, weights in rows:
+            targets = self.judge.targets(batch.labels, codes)
+            for part in np.unique(places).tolist():
+                here = places == part
+                counts = None if weights is None else weights[here]
+                waiting.setdefault(part, []).append((batch.inputs[here], targets[here], counts))
+                if sum(len(one) for one, _, _ in waiting[part]) >= self.features.rows_at_once:
+                    add(part)
+        for part in sorted(waiting):
+            add(part)
+        yield from sums.items()
+
+    def added(self, found: Iterator[tuple[int, Moments]]) -> Iterator[tuple[int, Moments]]:
+        """Those of all rows."""
+        sums: dict[int, Moments] = {}
+        for part, one in found:
+            if part in sums:
+                sums[part] += one
+            else:
+                sums[part] = one
+        yield from sums.items()
+
+
+def _near(of_sample: float, share: float) -> list[float]:
+    """The penalties that may be best of all rows, of which the sample was this share.
+
+    A penalty is a row's, and what it is to hold back falls no faster than by the number of rows.
+    """
+    least, most = of_sample * share / _FACTOR, of_sample * _FACTOR
+    return [one for one in PENALTIES if 0.9 * least <= one <= 1.1 * most]
 
 
 def _worth_trying(
-    parts: dict[int, Moments], by_fold: dict[int, Moments], judge: Judge
+    near: Sequence[float], parts: dict[int, Moments], by_fold: dict[int, Moments], judge: Judge
 ) -> Sequence[float]:
-    """The penalties to compare by decisions: of a regression the one of the least error."""
+    """The penalties to compare by decisions: of a regression the one of the least error of all."""
     if judge.is_classification:
-        return PENALTIES
+        return near
     errors = np.zeros(len(PENALTIES))
     for fold, before in by_fold.items():
         errors += [squared_error(parts[fold], one).sum() for one in solve(before, PENALTIES)]
@@ -155,13 +238,8 @@ def _fit(
     """Another loss than squares, which takes passes over the rows of some parts."""
     drawn = taken.drawn
 
-    def passes() -> Iterator[Batch]:
-        for batch, codes, places in rows.parts(split):
-            inside = np.isin(places, list(chosen))
-            weights = rows.weights_to_learn(batch, codes)
-            counts = None if weights is None else weights[inside]
-            yield drawn.features(batch.inputs[inside]), codes[inside], counts
-            on_rows(len(batch))
+    def passes(work: Work) -> Iterator[Any]:
+        return rows.found(split, _OfFeatures(work, drawn.writer, tuple(chosen)), on_rows)
 
     (start,) = solve(moments, [taken.penalty])
     return fit_loss(
@@ -176,6 +254,30 @@ def _fit(
     )
 
 
+@dataclass(frozen=True)
+class _OfFeatures:
+    """Work on features of the rows of some parts, as work on parted rows."""
+
+    work: Work
+    features: Features
+    chosen: tuple[int, ...]
+
+    def over(self, rows: Iterator[Part]) -> Iterator[Any]:
+        """What it finds in some of the rows."""
+        return self.work.over(chain.from_iterable(map(self._inside, rows)))
+
+    def added(self, found: Iterator[Any]) -> Iterator[Any]:
+        """What was found, added up."""
+        return self.work.added(found)
+
+    def _inside(self, part: Part) -> Iterator[Batch]:
+        inside = np.isin(part.places, self.chosen)
+        counts = None if part.weights is None else part.weights[inside]
+        codes = part.codes[inside]
+        for piece, features in self.features.pieces(part.batch.inputs[inside]):
+            yield features, codes[piece], None if counts is None else counts[piece]
+
+
 def _decisions(
     drawn: Drawn,
     rows: Rows,
@@ -184,38 +286,75 @@ def _decisions(
     fits: dict[int, list[Fit]],
     total: int,
     on_rows: OnRows,
-) -> tuple[list[Judged], list[Judged]]:
-    """Of rows in folds, and of those held out of everything, by models that did not see them."""
-    kept: tuple[list[tuple[list[Array], Array, NDArray[np.int64], Array | None]], ...] = ([], [])
+) -> dict[int, list[Judged]]:
+    """Of each part the decisions of models that did not see it, for each penalty."""
     most = np.uint64(min(2**64 - 1, int(2**64 * min(1.0, _JUDGED / max(total, 1)))))
-    for batch, codes, places in rows.parts(split):
-        on_rows(len(batch))
-        wanted = mixed(batch.row_marks, rows.seed + 2) <= most
-        for part in np.unique(places[wanted]).tolist():
-            if part not in fits:  # the first of folds in the order of time
-                continue
-            here = wanted & (places == part)
-            features = drawn.features(batch.inputs[here])
-            weights = None if batch.weights is None else batch.weights[here]
-            found = [one.decisions(features) for one in fits[part]]
-            kept[part == TEST].append((found, batch.labels[here], codes[here], weights))
-    return _together(kept[0]), _together(kept[1])
+    deciding = _Deciding(drawn.writer, judge, fits, rows.seed, most)
+    kept: dict[int, list[_Decided]] = {}
+    for part, one in rows.found(split, deciding, on_rows):
+        kept.setdefault(part, []).append(one)
+    return {part: _together(some) for part, some in kept.items()}
 
 
-def _together(
-    kept: Sequence[tuple[list[Array], Array, NDArray[np.int64], Array | None]],
-) -> list[Judged]:
+@dataclass(frozen=True)
+class _Deciding:
+    """The pass that predicts some of the rows, each by models that did not see it."""
+
+    features: Features
+    judge: Judge
+    fits: dict[int, list[Fit]]
+    """Of each part those that its rows are predicted by."""
+    seed: int
+    most: np.uint64
+    """The largest mark of a row that is predicted."""
+
+    def over(self, rows: Iterator[Part]) -> Iterator[tuple[int, _Decided]]:
+        """Of some rows, with the part that they are of."""
+        kept: dict[int, list[_Decided]] = {}
+        for batch, codes, places, _ in rows:
+            wanted = mixed(batch.row_marks, self.seed + 2) <= self.most
+            for part in np.unique(places[wanted]).tolist():
+                if part not in self.fits:  # the first of folds in the order of time
+                    continue
+                here = wanted & (places == part)
+                pieces = self.features.pieces(batch.inputs[here])
+                found = [decisions_of_all(self.fits[part], features) for _, features in pieces]
+                decisions = [np.concatenate(one) for one in zip(*found, strict=True)]
+                weights = None if batch.weights is None else batch.weights[here]
+                labels = None if self.judge.is_classification else batch.labels[here]
+                kept.setdefault(part, []).append((decisions, codes[here], labels, weights))
+        for part, some in kept.items():
+            yield part, _joined(some)
+
+    def added(self, found: Iterator[tuple[int, _Decided]]) -> Iterator[tuple[int, _Decided]]:
+        """The same, as nothing of it can be summed."""
+        return found
+
+
+#: Of some rows the decisions of each model, the codes of their classes in few bytes, labels that
+#: are numbers, and weights.
+_Decided = tuple[list[Array], Array, "Array | None", "Array | None"]
+
+
+def _concatenated(parts: Sequence[Array | None]) -> Any:
+    return None if parts[0] is None else np.concatenate(parts)  # type: ignore[arg-type]
+
+
+def _joined(some: Sequence[_Decided]) -> _Decided:
+    """Those of all of them."""
+    decisions, codes, labels, weights = zip(*some, strict=True)
+    all_codes = np.concatenate(codes)
+    return (
+        [np.concatenate(of_model) for of_model in zip(*decisions, strict=True)],
+        all_codes.astype(np.min_scalar_type(all_codes.max(initial=0))),
+        None if labels[0] is None else np.concatenate(labels),
+        None if weights[0] is None else np.concatenate(weights),
+    )
+
+
+def _together(kept: Sequence[_Decided]) -> list[Judged]:
     """For each penalty, the decisions of all rows."""
-    if not kept:
-        return []
-    decisions, labels, codes, weights = zip(*kept, strict=True)
-    all_weights = None if weights[0] is None else np.concatenate(weights)
-    return [
-        Judged(
-            np.concatenate([one[place] for one in decisions]),
-            np.concatenate(labels),
-            np.concatenate(codes),
-            all_weights,
-        )
-        for place in range(len(decisions[0]))
-    ]
+    decisions, short, numbers, weights = _joined(kept)
+    codes = short.astype("i8")
+    labels = codes if numbers is None else numbers
+    return [Judged(one, labels, codes, weights) for one in decisions]

@@ -9,17 +9,20 @@ starts from a matrix that all classes share.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
+from sqlkrp.engines.session import Work
 from sqlkrp.stages import Array
 from sqlkrp.stages.closing import sigmoid
 from sqlkrp.training.definite import factor, solved
 from sqlkrp.training.moments import Fit
 
-__all__ = ["Batch", "Loss", "LossFit", "fit_loss", "logistic", "squared_hinge"]
+__all__ = ["Batch", "Loss", "LossFit", "Passes", "fit_loss", "here", "logistic", "squared_hinge"]
 
 #: Rows of features, of each row the place of its class, and how much it counts.
 Batch = tuple[Array, Array, "Array | None"]
@@ -30,6 +33,8 @@ _NEWTON_NUMBERS = 20_000_000
 _STEPS = (1.0, 2.0, 0.5, 0.2, 0.05)
 # Of the start. Squares of indicators, for one, are small for logistic regression.
 _MULTIPLES = (1.0, 2.0, 4.0, 0.5, 0.2, 0.0)
+# Products of no more features than these are written out.
+_FEW_FEATURES = 32
 # After these many passes, and in the first, the shared matrix is computed anew.
 _REFRESHED = (2, 5, 10, 20, 40)
 # Steps that L-BFGS remembers.
@@ -124,9 +129,18 @@ squared_hinge = Loss(
 )
 
 
+#: Does work over batches of all rows, and gives what it finds, added up.
+Passes = Callable[[Work], Iterator[Any]]
+
+
+def here(batches: Callable[[], Iterable[Batch]]) -> Passes:
+    """Passes in this process, over batches that are given anew each time."""
+    return lambda work: work.added(work.over(iter(batches())))
+
+
 def fit_loss(
     loss: Loss,
-    passes: Callable[[], Iterable[Batch]],
+    passes: Passes,
     n_features: int,
     n_classes: int,
     penalty: float,
@@ -142,8 +156,8 @@ def fit_loss(
     scikit-learn's ``LogisticRegression(C=1 / (penalty * weight))``, with the sum of the rows'
     weights, and ``LinearSVC(C=1 / (penalty * weight))`` with an intercept that is not penalised.
 
-    Of two classes the decision is for the second. ``passes()`` gives all batches anew, in the same
-    order. It has converged where no derivative of the objective is over ``tolerance``.
+    Of two classes the decision is for the second. ``passes`` does work over all batches; see
+    :func:`here`. It has converged where no derivative of the objective is over ``tolerance``.
     """
     means, deviations = (np.asarray(one, np.float64) for one in scaling)
     problems, each = loss.shape(n_classes)
@@ -152,7 +166,7 @@ def fit_loss(
     if start is not None:
         at[..., :-1] = (start.coef * np.where(scale > 0, deviations, 0)).reshape(at[..., :-1].shape)
         at[..., -1] = (start.intercept + start.coef @ means).reshape(problems, each)
-    rows = _Rows(loss, passes, means, scale, penalty)
+    rows = _Rows(loss, passes, _Standardised(means, scale), penalty)
     at, count, converged = _descent(rows, at, tolerance, max_passes)
     if each > 1:
         # Adding the same to the decisions of all classes changes nothing.
@@ -172,13 +186,19 @@ class _Blocks:
 
     def add(self, features: Array, curvature: Array, counts: Array) -> None:
         problems, each = curvature.shape[1:3]
+        grams = _few_grams if features.shape[1] <= _FEW_FEATURES else _grams
+        i, j = np.tril_indices(each)
         for problem in range(problems):
-            for i in range(each):
-                for j in range(i + 1):
-                    block = _weighted_gram(features, curvature[:, problem, i, j] * counts)
-                    self._sums[problem, i, :, j] += block
-                    if i != j:
-                        self._sums[problem, j, :, i] += block
+            blocks = grams(features, curvature[:, problem, i, j] * counts[:, None])
+            sums = self._sums[problem]
+            for one, other, block in zip(i.tolist(), j.tolist(), blocks, strict=True):
+                sums[one, :, other] += block
+                if one != other:
+                    sums[other, :, one] += block
+
+    def __iadd__(self, other: _Blocks) -> _Blocks:
+        self._sums += other._sums
+        return self
 
     def factored(self, weight: float) -> Callable[[Array], Array]:
         lowers = []
@@ -215,6 +235,11 @@ class _Shared:
         own = np.einsum("npii->n", curvature)
         self._features += _weighted_gram(features, own * counts)
 
+    def __iadd__(self, other: _Shared) -> _Shared:
+        self._classes += other._classes
+        self._features += other._features
+        return self
+
     def factored(self, weight: float) -> Callable[[Array], Array]:
         matrix = self._features / np.einsum("pii->", self._classes)
         curvatures, directions = np.linalg.eigh(self._classes / weight)
@@ -240,6 +265,19 @@ class _Shared:
         # All intercepts together have no curvature.
         diagonal[-1] += 1e-6
         return _some_factor(result)
+
+
+def _grams(features: Array, weights: Array) -> Iterator[Array]:
+    """For each column of weights."""
+    return (_weighted_gram(features, one) for one in weights.T)
+
+
+def _few_grams(features: Array, weights: Array) -> Array:
+    """The same of few features, whose products are few: all Grams are one product of these."""
+    i, j = np.tril_indices(features.shape[1])
+    found = np.empty((weights.shape[1], features.shape[1], features.shape[1]))
+    found[:, i, j] = found[:, j, i] = weights.T @ (features[:, i] * features[:, j])
+    return found
 
 
 def _weighted_gram(features: Array, weights: Array) -> Array:
@@ -273,19 +311,100 @@ class _Tried:
     metric: Callable[[Array], Array] | None
 
 
-class _Rows:
-    """All rows, of standardised features, and a last one that is 1, for intercepts."""
+class _Standardised:
+    """Features of deviation 1, and a last one that is 1, for intercepts."""
 
-    def __init__(
-        self,
-        loss: Loss,
-        passes: Callable[[], Iterable[Batch]],
-        means: Array,
-        scale: Array,
-        penalty: float,
-    ) -> None:
-        self._loss, self._passes, self._penalty = loss, passes, penalty
+    def __init__(self, means: Array, scale: Array) -> None:
         self._means, self._scale = means, scale
+        self._last: tuple[Array, Array] | None = None
+
+    def __reduce__(self) -> Any:
+        return _Standardised, (self._means, self._scale)
+
+    def of(self, Z: Array) -> Array:
+        """Those of rows of features."""
+        if self._last is not None and self._last[0] is Z:  # the same rows again, in memory
+            return self._last[1]
+        features = np.empty((len(Z), Z.shape[1] + 1))
+        np.subtract(Z, self._means, out=features[:, :-1])
+        features[:, :-1] *= self._scale
+        features[:, -1] = 1
+        self._last = Z, features
+        return features
+
+
+@dataclass
+class _Sums:
+    """Of some rows, at each step the objective of every problem, and its slopes."""
+
+    objectives: Array
+    slopes: Array
+    metric: Any
+    """Second derivatives, as _Blocks or _Shared, if they are asked for."""
+    weight: float = 0.0
+
+    def __iadd__(self, other: _Sums) -> _Sums:
+        self.objectives += other.objectives
+        self.slopes += other.slopes
+        if self.metric is not None:
+            self.metric += other.metric
+        self.weight += other.weight
+        return self
+
+
+@dataclass(frozen=True)
+class _Trying:
+    """One pass: what the objective is at some steps along a way from here."""
+
+    loss: Loss
+    features: _Standardised
+    at: Array
+    way: Array
+    steps: Array
+    flat: Callable[[], Any]
+    """What second derivatives are of no rows; None where they are not asked for."""
+
+    def over(self, rows: Iterator[Batch]) -> Iterator[_Sums]:
+        """Sums over some rows."""
+        shape = len(self.steps), *self.at.shape
+        found = _Sums(np.zeros(shape[:2]), np.zeros(shape), self.flat())
+        for batch in rows:
+            self._add(found, *batch)
+        yield found
+
+    def added(self, found: Iterator[_Sums]) -> Iterator[_Sums]:
+        """Sums over all rows."""
+        total: _Sums | None = None
+        for one in found:
+            if total is None:
+                total = one
+            else:
+                total += one
+        if total is not None:  # some who add up are given nothing
+            yield total
+
+    def _add(self, found: _Sums, Z: Array, codes: Array, weights: Array | None) -> None:
+        features, at = self.features.of(Z), self.at
+        counts = np.ones(len(codes)) if weights is None else np.asarray(weights, np.float64)
+        found.weight += float(counts.sum())
+        # Decisions are linear in the step: two products do for all steps.
+        ends = np.concatenate([at, self.way]).reshape(-1, at.shape[-1])
+        both = (features @ ends.T).reshape(len(codes), 2, 1, *at.shape[:2])
+        decisions = both[:, 0] + self.steps[:, None, None] * both[:, 1]
+        losses, inner = self.loss.values(decisions, codes)
+        found.objectives += np.einsum("n,ntp->tp", counts, losses)
+        inner *= counts[:, None, None, None]
+        found.slopes += np.tensordot(inner, features, axes=(0, 0))
+        if found.metric is not None:
+            found.metric.add(features, self.loss.curvature(decisions[:, 0], codes), counts)
+
+
+class _Rows:
+    """All rows, and what they say of weights."""
+
+    def __init__(self, loss: Loss, passes: Passes, features: _Standardised, penalty: float) -> None:
+        self._loss, self._passes = loss, passes
+        self._features, self._penalty = features, penalty
 
     def newton(self, shape: tuple[int, ...]) -> bool:
         """Whether second derivatives fit into memory."""
@@ -294,36 +413,20 @@ class _Rows:
 
     def tried(self, at: Array, way: Array, steps: Array, curved: bool) -> _Tried:
         """One pass: what the objective is at some steps along a way from here."""
+        kind = _Blocks if self.newton(at.shape) else _Shared
+        flat = partial(kind, at.shape, self._penalty) if curved else _nothing
+        (found,) = self._passes(_Trying(self._loss, self._features, at, way, steps, flat))
         places = at + steps[:, None, None, None] * way
-        objectives, slopes = np.zeros(places.shape[:2]), np.zeros_like(places)
-        metric = (_Blocks if self.newton(at.shape) else _Shared)(at.shape, self._penalty)
-        ends = np.concatenate([at, way]).reshape(-1, at.shape[-1])
-        weight = 0.0
-        for Z, codes, weights in self._passes():
-            features = self._standardised(Z)
-            counts = np.ones(len(codes)) if weights is None else np.asarray(weights, np.float64)
-            weight += float(counts.sum())
-            # Decisions are linear in the step: two products do for all steps.
-            both = (features @ ends.T).reshape(len(codes), 2, 1, *at.shape[:2])
-            decisions = both[:, 0] + steps[:, None, None] * both[:, 1]
-            losses, inner = self._loss.values(decisions, codes)
-            objectives += np.einsum("n,ntp->tp", counts, losses)
-            inner *= counts[:, None, None, None]
-            slopes += np.tensordot(inner, features, axes=(0, 0))
-            if curved:
-                metric.add(features, self._loss.curvature(decisions[:, 0], codes), counts)
-        slopes /= weight
+        slopes = found.slopes / found.weight
         slopes[..., :-1] += self._penalty * places[..., :-1]
-        objectives /= weight
+        objectives = found.objectives / found.weight
         objectives += self._penalty / 2 * (places[..., :-1] ** 2).sum(axis=(2, 3))
-        return _Tried(objectives, slopes, metric.factored(weight) if curved else None)
+        metric = found.metric.factored(found.weight) if curved else None
+        return _Tried(objectives, slopes, metric)
 
-    def _standardised(self, Z: Array) -> Array:
-        features = np.empty((len(Z), Z.shape[1] + 1))
-        np.subtract(Z, self._means, out=features[:, :-1])
-        features[:, :-1] *= self._scale
-        features[:, -1] = 1
-        return features
+
+def _nothing() -> None:
+    """No second derivatives."""
 
 
 class _History:

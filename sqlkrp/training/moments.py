@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sqlkrp.errors import ParameterError
 from sqlkrp.stages import Array
 from sqlkrp.training.definite import Spectrum, factor, solved
 
-__all__ = ["Fit", "Moments", "gram_of", "solve", "squared_error", "sum_of"]
+__all__ = ["Fit", "Moments", "decisions_of_all", "gram_of", "solve", "squared_error", "sum_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +36,13 @@ class Fit:
         """A column for each target."""
         result: Array = Z @ self.coef.T + self.intercept
         return result
+
+
+def decisions_of_all(fits: Sequence[Fit], Z: Array) -> list[Array]:
+    """The decisions of each model, by one product for all."""
+    together = Z @ np.vstack([one.coef for one in fits]).T
+    together += np.concatenate([one.intercept for one in fits])
+    return np.split(together, len(fits), axis=1)
 
 
 @dataclass(eq=False)
@@ -120,6 +129,21 @@ class Moments:
         self.cross += features.T @ targets
         self.target_squares += np.einsum("ij,ij->j", targets, targets)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """To be pickled: of the Gram, which is symmetric, one half."""
+        return {**vars(self), "gram": self.gram[_half(self.n_features)]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        half, k = _half(self.n_features), self.n_features
+        self.gram = np.zeros((k, k))
+        self.gram[half] = state["gram"]
+        self.gram.T[half] = state["gram"]
+
+    def __iadd__(self, other: Moments) -> Moments:
+        self._take(other, 1)
+        return self
+
     def __add__(self, other: Moments) -> Moments:
         return self._with(other, 1)
 
@@ -164,6 +188,11 @@ class Moments:
             target_sums=self.target_sums.copy(),
             target_squares=self.target_squares.copy(),
         )
+
+
+def _half(size: int) -> NDArray[np.bool_]:
+    """Where a symmetric matrix has its diagonal, and what is on one side of it."""
+    return np.tri(size, dtype=bool)
 
 
 def gram_of(batches: Iterable[tuple[Array, Array]], label: str) -> Moments:

@@ -57,8 +57,9 @@ def record(
         "folds": split.n_folds,
         "rows": learned.rows,
         "test_rows": learned.test_rows,
-        "without_label": rows.unlabelled,
-        "without_weight": rows.unweighted,
+        "without_label": rows.counts.unlabelled,
+        "without_weight": rows.counts.unweighted,
+        "without_time": rows.counts.untimed,
         "bytes_read": rows.bytes_read,
         "seconds": round(seconds, 3),
         "searched_all": in_time,
@@ -74,6 +75,7 @@ def record(
             for one in tried
         ],
         "taken": choice.taken.name,
+        "candidate": choice.taken.drawn.candidate.told(),
         "taken_because": choice.why,
         "raw": choice.raw.name,
         "penalty": learned.fit.penalty,
@@ -84,7 +86,17 @@ def record(
     }
     if learned.calibration is not None:
         found["probabilities"] = "calibrated on decisions of rows in folds"
-    return found
+    finite: dict[str, Any] = _finite(found)
+    return finite
+
+
+def _finite(value: Any) -> Any:
+    """The same with None for what is no number, which JSON does not know."""
+    if isinstance(value, dict):
+        return {name: _finite(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _measures(judge: Judge, judged: Judged) -> dict[str, Any]:

@@ -1,75 +1,46 @@
-"""The rows of a source with their labels, read some at a time and as often as it takes."""
+"""The rows of a source with their labels: passes over them, as many as it takes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sqlkrp.engines.inputs import Input
-from sqlkrp.engines.session import Session
-from sqlkrp.engines.streaming import inputs_of_rows
+from sqlkrp.engines.session import Session, Streamed, Work
+from sqlkrp.engines.streaming import READING, Listed
 from sqlkrp.errors import ParameterError
 from sqlkrp.stages import Array
-from sqlkrp.training.folds import Split, hashes_of_rows, hashes_of_texts
+from sqlkrp.training.folds import Split
+from sqlkrp.training.labelled import (
+    Afar,
+    Batch,
+    Counts,
+    InParts,
+    Labelled,
+    Named,
+    Part,
+    Parting,
+)
 from sqlkrp.training.labels import CLASSIFICATION, Labels
 
-__all__ = ["Batch", "Named", "Rows", "hashed"]
+__all__ = ["OnRows", "Rows"]
 
-# Numbers of rows that stay in memory, so that a small table is read once.
-_HELD = 8_000_000
+# Bytes of rows that stay in memory, so that a table that is not large is read once.
+_HELD = 256_000_000
 
-Codes = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Named:
-    """The columns that are named beside features."""
-
-    label: str
-    weights: str | None = None
-    groups: str | None = None
-    time: str | None = None
-
-    @property
-    def columns(self) -> list[str]:
-        """All of them, each once."""
-        names = (self.label, self.weights, self.groups, self.time)
-        return [name for name in dict.fromkeys(names) if name is not None]
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Some labelled rows."""
-
-    inputs: Array
-    """Doubles (row, input); NaN is missing."""
-    labels: Array
-    """Numbers, or texts."""
-    weights: Array | None
-    row_marks: NDArray[np.uint64]
-    marks: Array
-    """What says the part that a row is in."""
-
-    def __len__(self) -> int:
-        return len(self.inputs)
-
-    def only(self, chosen: NDArray[np.bool_]) -> Batch:
-        """Some of the rows."""
-        weights = None if self.weights is None else self.weights[chosen]
-        return Batch(
-            self.inputs[chosen],
-            self.labels[chosen],
-            weights,
-            self.row_marks[chosen],
-            self.marks[chosen],
-        )
+#: Called with the number of rows that something has been done to.
+OnRows = Callable[[int], None]
 
 
 class Rows:
-    """The labelled rows of a table."""
+    """The labelled rows of a table.
+
+    A pass over them is work, that is done where they are if the engine can, and else here.
+    """
 
     def __init__(
         self,
@@ -82,25 +53,26 @@ class Rows:
     ) -> None:
         self._session = session
         self._data = data
-        self.inputs = inputs
         self.named = named
         self.labels = labels
         self.seed = seed
-        self.unlabelled = 0
-        self.unweighted = 0
+        self.counts = Counts()
         self.bytes_read = 0
+        listed = Listed.of(data, inputs, named.columns)
+        self._asked = listed.asked(data, session.dialect)
+        self._labelled = Labelled(listed, named, seed)
         self._held: list[Batch] | None = None
         self._class_weights: Array | None = None
 
     # --- passes -----------------------------------------------------------------------------------
 
-    def split(self, split: Split, on_batch: Callable[[int], None] = lambda _: None) -> None:
+    def split(self, split: Split, on_rows: OnRows = lambda _: None) -> None:
         """The first pass: labels, and what says which part each row is in."""
-        for batch in self.batches():
-            split.look(batch.marks, self.labels.look(batch.labels))
-            on_batch(len(batch))
+        labelling = _Labelling(deepcopy(self.labels), deepcopy(split))
+        for labels, marks in self._worked(labelling, on_rows, afar=self._session.can.work):
+            split.add(marks, self.labels.add(labels))
         split.close(by_class=self.labels.task == CLASSIFICATION)
-        if not split.rows and self.unweighted:
+        if not split.rows and self.counts.unweighted:
             raise ParameterError(
                 f"no row has a weight in {self.named.weights!r} that is a number above 0: nothing "
                 "can be trained"
@@ -111,90 +83,108 @@ class Rows:
                 "be trained"
             )
 
-    def parts(self, split: Split) -> Iterator[tuple[Batch, Codes, Codes]]:
-        """Another pass: batches with the places of their labels' classes, and their parts."""
-        split.begin()
-        for batch in self.batches():
-            codes = self.labels.codes_of(batch.labels)
-            yield batch, self.labels.places_of(codes), split.parts(batch.marks, codes)
+    def found(self, split: Split, work: Work, on_rows: OnRows = lambda _: None) -> Iterator[Any]:
+        """Another pass: what work finds in all rows, which it is given in their parts."""
+        # Who counts equal rows has to see them all.
+        afar = self._session.can.work and not split.counts_equal_rows
+        parting = Parting(self.labels, split, self._class_weights)
+        return self._worked(InParts(work, parting), on_rows, afar=afar)
 
     def balance(self, split: Split) -> None:
         """Count rows of rare classes more, so that all classes count as much."""
-        counts = np.zeros(len(self.labels.codes))
-        for batch, codes, _ in self.parts(split):
-            counts += np.bincount(codes, batch.weights, len(counts))
+        (counts,) = self.found(split, _Counting(len(self.labels.codes)))
         self._class_weights = counts.sum() / (len(counts) * np.maximum(counts, 1e-300))
-
-    def weights_to_learn(self, batch: Batch, codes: Codes) -> Array | None:
-        """How much each row counts where a model is learned; what it is worth is not weighed so."""
-        if self._class_weights is None:
-            return batch.weights
-        of_class: Array = self._class_weights[codes]
-        return of_class if batch.weights is None else of_class * batch.weights
 
     def batches(self) -> Iterator[Batch]:
         """All labelled rows, some at a time."""
         if self._held is not None:
-            yield from self._held
+            yield from (replace(one, inputs=one.inputs.astype("f8")) for one in self._held)
             return
         held: list[Batch] = []
-        size, self.unlabelled, self.unweighted = 0, 0, 0
-        for batch in self._read():
-            size += batch.inputs.size
-            held = [*held, batch] if size <= _HELD else []
+        size, self.counts = 0, Counts()
+        for batch in self._labelled.of(self._streamed(), self.counts):
+            if size <= _HELD:
+                held.append(batch.packed())
+                size += held[-1].inputs.nbytes
+            else:
+                held = []
             yield batch
         self._held = held if size <= _HELD else None
 
     # --- reading ----------------------------------------------------------------------------------
 
-    def _read(self) -> Iterator[Batch]:
-        rows = inputs_of_rows(self._session, self._data, self.inputs, self.named.columns)
-        for inputs, found in rows:
-            self.bytes_read += inputs.nbytes + sum(map(_size, found.values()))
-            yield self._batch(inputs, found)
+    def _worked(self, work: Work, on_rows: OnRows, *, afar: bool) -> Iterator[Any]:
+        """What work finds in all labelled rows, added up."""
+        if not afar:
+            yield from work.added(work.over(_told(self.batches(), on_rows)))
+            return
+        there = Afar(work, self._labelled)
+        for one in there.added(self._came(there)):
+            if isinstance(one, Counts):
+                self.counts = one
+                on_rows(one.rows)
+            else:
+                yield one
 
-    def _batch(self, inputs: Array, found: dict[str, Array]) -> Batch:
-        """The labelled rows of some."""
-        named = self.named
-        labels = found[named.label]
-        there = ~_missing(labels)
-        self.unlabelled += int(np.count_nonzero(~there))
-        weights = None if named.weights is None else found[named.weights]
-        if weights is not None:
-            weighed = np.isfinite(weights) & (weights > 0)
-            self.unweighted += int(np.count_nonzero(there & ~weighed))
-            there &= weighed
-        row_marks = hashes_of_rows(inputs, self.seed)
-        batch = Batch(inputs, labels, weights, row_marks, self._marks(row_marks, found))
-        return batch if there.all() else batch.only(there)
+    def _came(self, work: Work) -> Iterator[Any]:
+        for found, size in self._session.found(*self._asked, work, READING):
+            self.bytes_read += size
+            yield found
 
-    def _marks(self, row_marks: NDArray[np.uint64], found: dict[str, Array]) -> Array:
-        if self.named.time is not None:
-            return _as_ordered(found[self.named.time])
-        if self.named.groups is not None:
-            return hashed(found[self.named.groups], self.seed)
-        return row_marks
+    def _streamed(self) -> Iterator[Streamed]:
+        for numbers, texts in self._session.stream(*self._asked, READING):
+            self.bytes_read += numbers.nbytes + sum(map(_size, texts))
+            yield numbers, texts
 
 
-def _missing(values: Array) -> NDArray[np.bool_]:
-    if values.dtype == object:
-        return np.array([one is None for one in values.tolist()], dtype=bool)
-    found: NDArray[np.bool_] = np.isnan(values)
-    return found
+@dataclass(frozen=True)
+class _Labelling:
+    """The first pass: of labels and marks of rows, before any were seen."""
+
+    labels: Labels
+    split: Split
+
+    def over(self, rows: Iterator[Batch]) -> Iterator[tuple[Labels, Split]]:
+        """Those of some rows."""
+        labels, split = deepcopy((self.labels, self.split))
+        for batch in rows:
+            split.look(batch.marks, labels.look(batch.labels))
+        yield labels, split
+
+    def added(self, found: Iterator[tuple[Labels, Split]]) -> Iterator[tuple[Labels, Split]]:
+        """Those of all; of an order in time, which all rows' marks say, as they come."""
+        if self.split.in_order:
+            yield from found
+            return
+        labels, split = deepcopy((self.labels, self.split))
+        for its_labels, marks in found:
+            split.add(marks, labels.add(its_labels))
+        yield labels, split
 
 
-def hashed(values: Array, seed: int) -> NDArray[np.uint64]:
-    """A whole number for each value of a column, texts or numbers."""
-    if values.dtype == object:
-        return hashes_of_texts(values, seed)
-    return hashes_of_rows(values.astype("f8")[:, None], seed)
+@dataclass(frozen=True)
+class _Counting:
+    """How much the rows of each class count."""
+
+    classes: int
+
+    def over(self, rows: Iterator[Part]) -> Iterator[Array]:
+        """Those of some rows."""
+        counts = np.zeros(self.classes)
+        for batch, codes, _, _ in rows:
+            counts += np.bincount(codes, batch.weights, self.classes)
+        yield counts
+
+    def added(self, found: Iterator[Array]) -> Iterator[Array]:
+        """Those of all rows."""
+        yield sum(found, np.zeros(self.classes))
 
 
-def _as_ordered(values: Array) -> Array:
-    """Values in an order; one that is missing is before all."""
-    if values.dtype == object:
-        return np.array(["" if one is None else one for one in values.tolist()], dtype=object)
-    return np.where(np.isnan(values), -np.inf, values)
+def _told(batches: Iterator[Batch], on_rows: OnRows) -> Iterator[Batch]:
+    """Telling of each when it is done."""
+    for batch in batches:
+        yield batch
+        on_rows(len(batch))
 
 
 def _size(column: Array) -> int:

@@ -14,8 +14,8 @@ from sqlkrp.stages import Array
 from sqlkrp.training.asked import SQUARES
 from sqlkrp.training.candidates import Candidate, Drawn
 from sqlkrp.training.folds import Split
-from sqlkrp.training.judging import Calibration, Judge
-from sqlkrp.training.losses import Batch, fit_loss, logistic, squared_hinge
+from sqlkrp.training.judging import Judge, calibrated_apart
+from sqlkrp.training.losses import Batch, Passes, fit_loss, here, logistic, squared_hinge
 from sqlkrp.training.moments import Fit, Moments, solve, sum_of
 from sqlkrp.training.seen import Sample, Seen
 
@@ -28,7 +28,7 @@ PENALTIES = tuple(10.0**power for power in range(-8, 2))
 # Of other losses, which take a fit each.
 _FEWER_PENALTIES = (1e-4, 1e-3, 1e-2)
 # As near as tells penalties apart.
-_TOLERANCE, _PASSES = 1e-3, 25
+_TOLERANCE, _PASSES = 2e-3, 25
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,7 +100,9 @@ def _tried(candidate: Candidate, seen: Seen, split: Split, judge: Judge) -> Trie
             for fold, fits in zip(folds, by_fold, strict=True)
         ]
         if candidate.loss == SQUARES and judge.reads_probabilities:
-            decisions = _with_probabilities(decisions, rows)
+            decisions = calibrated_apart([
+                (one, its.codes, its.weights) for one, its in zip(decisions, rows, strict=True)
+            ])  # fmt: skip
         for number, (found, of_fold) in enumerate(zip(decisions, rows, strict=True)):
             truths = of_fold.labels, of_fold.codes, of_fold.weights
             table[number, place] = judge.score(found, *truths)
@@ -111,16 +113,6 @@ def _tried(candidate: Candidate, seen: Seen, split: Split, judge: Judge) -> Trie
         )
     best = int(np.nanargmax(np.nanmean(table[~np.isnan(table).all(axis=1)], axis=0)))
     return Tried(drawn, penalties[best], tuple(table[:, best].tolist()))
-
-
-def _with_probabilities(decisions: Sequence[Array], rows: Sequence[Sample]) -> list[Array]:
-    """Decisions of all folds, calibrated together as those of the one that is taken will be."""
-    weights = None
-    if rows[0].weights is not None:
-        weights = np.concatenate([one.weights for one in rows if one.weights is not None])
-    codes = np.concatenate([one.codes for one in rows])
-    calibration = Calibration.of(np.concatenate(decisions), codes, weights)
-    return [calibration.decisions(one) for one in decisions]
 
 
 def _fits(
@@ -164,9 +156,9 @@ def moments_before(
             yield fold, before
 
 
-def _same(rows: list[Batch]) -> Callable[[], list[Batch]]:
+def _same(rows: list[Batch]) -> Passes:
     """Passes over rows that stay where they are."""
-    return lambda: rows
+    return here(lambda: rows)
 
 
 @dataclass(frozen=True)

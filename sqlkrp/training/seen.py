@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -13,9 +13,9 @@ from sqlkrp.maps.preparing import fits_in
 from sqlkrp.maps.source import NUMBER, Statistics, choose_rows
 from sqlkrp.stages import Array, Program
 from sqlkrp.training.folds import TEST, mixed
-from sqlkrp.training.rows import Batch, hashed
+from sqlkrp.training.labelled import Part, hashed
 
-__all__ = ["Sample", "Seen"]
+__all__ = ["Looking", "Sample", "Seen"]
 
 Codes = NDArray[np.int64]
 
@@ -50,52 +50,51 @@ class Sample:
         )
 
 
-class Seen:
-    """What the rows of training hold, as something a map can be fitted to."""
+class Looked:
+    """What rows of training hold: sums of their columns, and some of them, as drawn by a hash."""
 
-    keys: Sequence[str] = ()
-    has_values = True
-    is_sparse = False
-    no_rows = ""
-
-    def __init__(
-        self, columns: Sequence[str], kinds: Mapping[str, str], size: int, seed: int
-    ) -> None:
-        self.columns = tuple(columns)
-        self.kinds = {name: kinds.get(name, NUMBER) for name in columns}
+    def __init__(self, size: int, seed: int) -> None:
         self._size, self._seed = size, seed
         self._moments: _Moments | None = None
         self._parts: list[tuple[NDArray[np.uint64], Sample]] = []
         self._largest: np.uint64 | None = None
-        self.rows = 0
-        self.drawn: Sample
-        """So many of the rows."""
 
-    # --- looking ----------------------------------------------------------------------------------
-
-    def look(
-        self, batch: Batch, codes: Codes, folds: Codes, learning_weights: Array | None
-    ) -> None:
+    def look(self, part: Part) -> None:
         """Rows, of which those that are held out are not looked at."""
-        training = folds != TEST
-        rows = Sample(batch.inputs, batch.labels, codes, folds, batch.weights, learning_weights)
+        batch, training = part.batch, part.places != TEST
+        rows = Sample(
+            batch.inputs, batch.labels, part.codes, part.places, batch.weights, part.weights
+        )
         rows, marks = rows.only(training), batch.row_marks[training]
         if not len(marks):
             return
-        self.rows += len(marks)
         if self._moments is None:
             self._moments = _Moments(rows.inputs)
         self._moments.look(rows.inputs)
         # Rows of one place in this order are the same in all that is looked at.
-        order = mixed(marks ^ mixed(hashed(rows.labels, self._seed)), self._seed + 1)
+        self._draw(mixed(marks ^ mixed(hashed(rows.labels, self._seed)), self._seed + 1), rows)
+
+    def add(self, other: Looked) -> None:
+        """Rows that were looked at elsewhere."""
+        if self._moments is None:
+            self._moments = other._moments
+        elif other._moments is not None:
+            self._moments.add(other._moments)
+        for order, rows in other._parts:
+            self._draw(order, rows)
+
+    def _draw(self, order: NDArray[np.uint64], rows: Sample) -> None:
         if self._largest is not None:
             few = order < self._largest
             rows, order = rows.only(few), order[few]
         self._parts.append((order, rows))
         if sum(len(one) for one, _ in self._parts) > 2 * self._size:
-            self._cut()
+            self.cut()
 
-    def _cut(self) -> None:
+    def cut(self) -> None:
+        """Keep no more rows than were asked for."""
+        if not self._parts:
+            return
         order = np.concatenate([one for one, _ in self._parts])
         places = np.argsort(order, kind="stable")[: self._size]
         together = [_joined([getattr(rows, name) for _, rows in self._parts], places)
@@ -104,12 +103,50 @@ class Seen:
         if len(places) == self._size:
             self._largest = order[places[-1]]
 
-    def close(self) -> None:
-        """All rows were looked at."""
-        self._cut()
-        ((_, self.drawn),) = self._parts
+    def all(self) -> tuple[Statistics, Sample]:
+        """What all rows hold that were looked at, and some of them."""
+        self.cut()
+        ((_, drawn),) = self._parts
         assert self._moments is not None
-        self._all = self._moments.statistics()
+        return self._moments.statistics(), drawn
+
+
+@dataclass(frozen=True)
+class Looking:
+    """The pass that looks at rows, to draw so many of them."""
+
+    size: int
+    seed: int
+
+    def over(self, rows: Iterator[Part]) -> Iterator[Looked]:
+        """Some rows."""
+        looked = Looked(self.size, self.seed)
+        for part in rows:
+            looked.look(part)
+        looked.cut()
+        yield looked
+
+    def added(self, found: Iterator[Looked]) -> Iterator[Looked]:
+        """All rows."""
+        looked = Looked(self.size, self.seed)
+        for one in found:
+            looked.add(one)
+        looked.cut()
+        yield looked
+
+
+class Seen:
+    """What the rows of training hold, as something a map can be fitted to."""
+
+    keys: Sequence[str] = ()
+    has_values = True
+    is_sparse = False
+    no_rows = ""
+
+    def __init__(self, columns: Sequence[str], kinds: Mapping[str, str], looked: Looked) -> None:
+        self.columns = tuple(columns)
+        self.kinds = {name: kinds.get(name, NUMBER) for name in columns}
+        self._all, self.drawn = looked.all()
 
     @property
     def usable(self) -> list[str]:
@@ -173,15 +210,33 @@ class _Moments:
 
     def look(self, inputs: Array) -> None:
         there = np.isfinite(inputs)
-        values = np.where(there, inputs, self.pivot)
-        moved = values - self.pivot
-        self.count += there.sum(axis=0)
+        missing = None if there.all() else ~there
+        self.count += len(inputs) if missing is None else there.sum(axis=0)
+        moved = inputs - self.pivot
+        if missing is not None:
+            moved[missing] = 0
         self.sum += moved.sum(axis=0)
-        self.squares += (moved * moved).sum(axis=0)
-        self.zeros += (there & (values == 0)).sum(axis=0)
-        self.fractions += (there & (values != np.round(values))).sum(axis=0)
-        self.low = np.minimum(self.low, np.where(there, inputs, np.inf).min(axis=0))
-        self.high = np.maximum(self.high, np.where(there, inputs, -np.inf).max(axis=0))
+        self.squares += np.einsum("ij,ij->j", moved, moved)
+        self.zeros += (inputs == 0).sum(axis=0)
+        # What is missing counts as whole.
+        parts = np.mod(inputs if missing is None else np.where(there, inputs, 0), 1)
+        self.fractions += np.count_nonzero(parts, axis=0)
+        low, high = (inputs, inputs) if missing is None else (
+            np.where(there, inputs, np.inf), np.where(there, inputs, -np.inf)
+        )  # fmt: skip
+        self.low = np.minimum(self.low, low.min(axis=0))
+        self.high = np.maximum(self.high, high.max(axis=0))
+
+    def add(self, other: _Moments) -> None:
+        """Other rows' sums, which are about another pivot."""
+        apart = other.pivot - self.pivot
+        self.squares += other.squares + 2 * apart * other.sum + other.count * apart**2
+        self.sum += other.sum + other.count * apart
+        self.count += other.count
+        self.zeros += other.zeros
+        self.fractions += other.fractions
+        self.low = np.minimum(self.low, other.low)
+        self.high = np.maximum(self.high, other.high)
 
     def statistics(self) -> Statistics:
         count = np.maximum(self.count, 1)

@@ -17,27 +17,31 @@ from sqlkrp.maps.advice import counted
 from sqlkrp.maps.allowed import Number, OneOf, Whole
 from sqlkrp.maps.columns import match_columns
 from sqlkrp.maps.feature_map import FeatureMap
+from sqlkrp.maps.frames import is_relation, is_streamed, is_table
 from sqlkrp.maps.reading import Reading, read_columns, what_becomes
-from sqlkrp.maps.source import BOOLEAN, NUMERIC, is_table
+from sqlkrp.maps.source import BOOLEAN, DATE, NUMERIC
 from sqlkrp.models.model import Model
 from sqlkrp.sql.options import name_list
 from sqlkrp.stages import Prepare
 from sqlkrp.training.asked import FOLDS, LOGISTIC, LOSSES, SAMPLE, SQUARES, TEST_SHARE
-from sqlkrp.training.candidates import asked_for, by_default, raw
+from sqlkrp.training.candidates import asked_for, by_default, raw, told_again
 from sqlkrp.training.folds import Split
 from sqlkrp.training.judging import Judge
+from sqlkrp.training.labelled import Named
 from sqlkrp.training.labels import CLASSIFICATION, Labels
 from sqlkrp.training.leaks import leaks
 from sqlkrp.training.learning import learn
 from sqlkrp.training.making import made
 from sqlkrp.training.recording import record, title_of
-from sqlkrp.training.rows import Named, Rows
+from sqlkrp.training.rows import Rows
 from sqlkrp.training.searching import Tried, chosen, try_all
-from sqlkrp.training.seen import Seen
+from sqlkrp.training.seen import Looking, Seen
 
 __all__ = ["Progress", "train"]
 
 _LARGEST_TEST = 0.9
+# Of labels: sums of squares of what is nearer, or farther apart, are no numbers.
+_LEAST_SPAN = 1e-120
 
 #: Called with what is being done, and the rows that it has been done to.
 Progress = Callable[[str, int], None]
@@ -48,6 +52,7 @@ def train(
     label: str,
     *,
     maps: Iterable[FeatureMap] | None = None,
+    like: Model | None = None,
     task: str | None = None,
     metric: str | None = None,
     loss: str = SQUARES,
@@ -70,20 +75,23 @@ def train(
 ) -> Model:
     """A model of a table's rows: maps beside its columns, compared by folds, the best one kept.
 
-    ``source`` is ``db.source("t")`` or a DataFrame. Without ``maps`` the default search is made.
+    ``source`` is ``db.source("t")`` or a DataFrame. Without ``maps`` the default search is made;
+    with ``like``, a model that was trained before, nothing is tried but what was taken then.
     Candidates are compared on a ``sample`` of rows; the one that is taken is learned of all rows,
     which are read some at a time and not kept. ``test_share`` of the rows is held out of all of
     this, to say what the model is worth; the model that is returned has learned of these too.
     """
     given = dict(locals())
+    if not isinstance(label, str):
+        raise ParameterError(f"label={label!r} is no name of a column: give a text")
     if not isinstance(source, TableSource):
         return _of_frame(given)
-    asked = _Asked(maps, metric, loss, class_weight, sample, simplest, budget, random_state)
+    asked = _Asked(maps, like, metric, loss, class_weight, sample, simplest, budget, random_state)
     asked.require_allowed()
     split = _split(folds, test_share, groups, time)
     named = Named(label, weights, groups, time)
     reading = _reading(source, named, include, exclude, keep, categories, dates)
-    labels = Labels(label, source.kinds[label], task)
+    labels = Labels(label, source.kinds[label], task, is_date=_is_date(source, label))
     # What leaves the range of numbers is seen in what comes out, or left out, and told in words.
     with source.session.transaction(keep=False), np.errstate(all="ignore"):
         return _Training(reading, named, labels, asked, on_progress).run(split)
@@ -92,13 +100,15 @@ def train(
 def _of_frame(given: Mapping[str, Any]) -> Model:
     """The same of a DataFrame, by DuckDB in this process."""
     source = given["source"]
-    if not is_table(source):
+    if not (is_table(source) or is_streamed(source) or is_relation(source)):
         raise ParameterError(
             f"a {type(source).__name__} is no table of labelled rows: give db.source(name), or a "
             "DataFrame"
         )
+    from sqlkrp.engines.duckdb_frames import keep_frame
+
     with connect() as database:
-        database.connection.register("frame", source)
+        keep_frame(database.connection, "frame", source)
         return train(**{**given, "source": database.source("frame")})
 
 
@@ -115,6 +125,10 @@ def _split(folds: int, test_share: float, groups: str | None, time: str | None) 
     in_groups, in_order = groups is not None, time is not None
     by_class = not (in_groups or in_order)
     return Split(folds, share, by_class=by_class, in_order=in_order, in_groups=in_groups)
+
+
+def _is_date(source: TableSource, label: str) -> bool:
+    return source.texts_and_dates.get(label) == DATE
 
 
 def _reading(
@@ -155,6 +169,7 @@ class _Asked:
     """How the search is to be made."""
 
     maps: Iterable[FeatureMap] | None
+    like: Model | None
     metric: str | None
     loss: str
     class_weight: str | None
@@ -166,6 +181,13 @@ class _Asked:
     def require_allowed(self) -> None:
         """Raise ParameterError unless it can be done."""
         OneOf(dict.fromkeys(LOSSES, "")).require("loss", self.loss)
+        if self.like is not None:
+            if self.maps is not None:
+                raise ParameterError("like and maps both say what is tried: give one of them")
+            if not isinstance(self.like, Model) or not self.like.training:
+                raise ParameterError(
+                    f"{self.like!r} was not trained by sqlkrp.train: give a model that was"
+                )
         if self.class_weight is not None:
             OneOf({"balanced": ""}).require("class_weight", self.class_weight)
         Whole(10).require("sample", self.sample)
@@ -219,7 +241,7 @@ class _Training:
         front = self._front(source)
         told = record(
             self.labels, judge, split, rows, tried, choice, learned, suspects,
-            what_becomes(front, self.reading.left_out, self.labels.column), in_time=in_time,
+            self._columns(front, seen), in_time=in_time,
             seconds=clock.perf_counter() - started, seed=seed,
         )  # fmt: skip
         return made(
@@ -229,15 +251,18 @@ class _Training:
 
     def _seen(self, rows: Rows, split: Split, source: TableSource) -> Seen:
         """What the rows of training hold."""
-        seen = Seen(self.reading.columns, source.kinds, self.asked.sample, self.asked.seed)
-        for batch, codes, places in rows.parts(split):
-            seen.look(batch, codes, places, rows.weights_to_learn(batch, codes))
-            self.on_progress("looking at columns", len(batch))
-        seen.close()
+        looking = Looking(self.asked.sample, self.asked.seed)
+        (looked,) = rows.found(split, looking, partial(self.on_progress, "looking at columns"))
+        seen = Seen(self.reading.columns, source.kinds, looked)
         if not seen.usable:
             raise ColumnError(
-                f"no column of {source.data.name} has more than one value in the rows of training: "
-                "there is nothing to learn from"
+                f"no column of {source.data.name} has more than one value in the rows of training, "
+                "in the range of numbers: there is nothing to learn from"
+            )
+        if self.labels.task == CLASSIFICATION and len(np.unique(seen.drawn.codes)) < 2:
+            raise ParameterError(
+                f"the rows to learn from have one class of {self.labels.column!r}, as all of the "
+                "others are held out or too few: give more rows of them"
             )
         return seen
 
@@ -258,12 +283,24 @@ class _Training:
         if judge.is_classification:
             best = max(tried, key=lambda one: one.mean)
             others.append(best.drawn.candidate.by(LOGISTIC))
-        if asked.maps is None:
+        if asked.like is not None:
+            self._require_same_task(asked.like)
+            before = told_again(asked.like.training["candidate"])
+            others += [] if before.is_raw else [before]
+        elif asked.maps is None:
             others += by_default(seen, asked.seed, hold=hold)
         else:
             others += asked_for(asked.maps, asked.seed, asked.loss, hold=hold)
         more = try_all(others, seen, split, judge, on_tried)
         return [*tried, *more], len(more) == len(others)
+
+    def _require_same_task(self, like: Model) -> None:
+        task = like.training["task"]
+        if task != self.labels.task:
+            raise ParameterError(
+                f"the model to be like was trained for a {task}, and this is a {self.labels.task}: "
+                "give another model, or say the task"
+            )
 
     @property
     def _classes(self) -> tuple[Any, ...]:
@@ -293,6 +330,12 @@ class _Training:
                 f"column {column!r} is {self.labels.least:g} in all labelled rows: there is "
                 "nothing to predict"
             )
+        span = self.labels.largest - self.labels.least
+        if self.labels.task != CLASSIFICATION and not _LEAST_SPAN < span < 1 / _LEAST_SPAN:
+            raise ParameterError(
+                f"column {column!r} has labels {span:.1g} apart, whose squares leave the range of "
+                "numbers: rescale it in a view"
+            )
         parts, what = split.n_folds + 1, "groups" if split.in_groups else "times"
         if (split.in_groups or split.in_order) and 0 < split.n_marks < parts:
             raise ParameterError(
@@ -311,6 +354,18 @@ class _Training:
         found: dict[str, list[int]] = {}
         for place, name in enumerate(seen.columns):
             found.setdefault(columns.get(name, name), []).append(place)
+        return found
+
+    def _columns(self, front: Prepare, seen: Seen) -> dict[str, str]:
+        """What became of every column that was not kept aside."""
+        found = what_becomes(front, self.reading.left_out, self.labels.column)
+        useful = set(seen.usable)
+        for column, places in self._inputs_of(seen).items():
+            if not useful.intersection(seen.columns[place] for place in places):
+                found[column] = "left out: it has one value, or values that leave the range"
+        for role in ("weights", "groups", "time"):
+            if (column := getattr(self.named, role)) is not None:
+                found[column] = role
         return found
 
     def _front(self, source: TableSource) -> Prepare:

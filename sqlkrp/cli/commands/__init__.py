@@ -2,6 +2,8 @@
 
 from sqlkrp.cli.command import Command
 from sqlkrp.cli.commands import (
+    dbt,
+    distortion,
     draw,
     explain,
     export,
@@ -28,10 +30,12 @@ COMMANDS: dict[str, Command] = {
     "tables": tables.COMMAND,
     "run": run.COMMAND,
     "export": export.COMMAND,
+    "dbt": dbt.COMMAND,
     "train": train.COMMAND,
     "score": score.COMMAND,
     "explain": explain.COMMAND,
     "shorten": shorten.COMMAND,
     "verify": verify.COMMAND,
+    "distortion": distortion.COMMAND,
     "inspect": inspect.COMMAND,
 }

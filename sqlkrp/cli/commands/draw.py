@@ -24,6 +24,7 @@ from sqlkrp.mapfile import require_map_or_empty
 from sqlkrp.maps import FeatureMap
 from sqlkrp.sql.options import Options
 from sqlkrp.summaries.facts import facts
+from sqlkrp.urls import as_file
 
 __all__ = ["COMMAND"]
 
@@ -70,7 +71,7 @@ def _add_arguments(one: Parser) -> None:
 
 def _run(given: argparse.Namespace) -> int:
     if given.source is not None:
-        require_other_file(Path(given.out), given.source)
+        require_other_file(Path(given.out), as_file(given.source))
     require_map_or_empty(Path(given.out))
     if not given.replace_map:
         require_map_or_nothing(Path(given.out))

@@ -6,7 +6,13 @@ import argparse
 
 from sqlkrp.cli.command import Command, Parser
 from sqlkrp.cli.console import say
-from sqlkrp.cli.destinations import add_destination, add_storage, better_pairs, storage_of
+from sqlkrp.cli.destinations import (
+    add_destination,
+    add_limit,
+    add_storage,
+    better_pairs,
+    storage_of,
+)
 from sqlkrp.cli.map_files import add_map, load_asked
 from sqlkrp.cli.sources import add_database, add_engine, open_database, table_of
 from sqlkrp.cli.statements import (
@@ -26,7 +32,11 @@ def _add_arguments(one: Parser) -> None:
     add_map(one)
     add_database(one, file=True)
     add_long(one)
+    add_limit(one)
     add_destination(one, "replace DEST if it exists")
+    one.group("output").add_argument(
+        "--append", action="store_true", help="in Spark: add to the files that are there"
+    )
     add_storage(one)
     add_keep(one)
     add_written(one)
@@ -42,6 +52,8 @@ def _run(given: argparse.Namespace) -> int:
             fitted,
             table_of(given, given.file),
             given.to,
+            append=given.append,
+            limit=given.limit,
             **storage_of(given),
             **options_of_run(given),
         )

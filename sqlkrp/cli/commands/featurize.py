@@ -32,6 +32,7 @@ from sqlkrp.maps import FeatureMap
 from sqlkrp.maps.advice import counted
 from sqlkrp.summaries.facts import facts
 from sqlkrp.summaries.lines import pool_text, work_text
+from sqlkrp.urls import as_file, is_url
 
 __all__ = ["COMMAND"]
 
@@ -106,10 +107,14 @@ def _path_of_map(given: argparse.Namespace) -> str | None:
         return str(given.use)
     if given.map_file is None and given.to == "-":
         return None
+    if given.map_file is None and is_url(given.to):
+        raise ParameterError(
+            "DEST is a URL, and the map is a file of this machine: name it (--map-file FILE)"
+        )
     path = _path_beside(given.to) if given.map_file is None else str(given.map_file)
     if Path(path).absolute() == Path(given.to).absolute():
         raise ParameterError(f"--map-file and --to are both {path!r}: give the map another name")
-    require_other_file(Path(path), given.source)
+    require_other_file(Path(path), as_file(given.source))
     require_map_or_empty(Path(path))
     if given.map_file is None:
         # The map beside the features belongs to them, and is replaced with them.

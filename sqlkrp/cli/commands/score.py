@@ -7,11 +7,18 @@ import argparse
 from sqlkrp.cli.answers import add_answers, answers_of
 from sqlkrp.cli.command import Command, Parser
 from sqlkrp.cli.console import say
-from sqlkrp.cli.destinations import better_pairs
+from sqlkrp.cli.destinations import add_growth, add_limit, better_pairs, growth_of, rows_of, verb_of
+from sqlkrp.cli.macros import add_macro, create_macro
 from sqlkrp.cli.map_files import add_model, load_asked
 from sqlkrp.cli.sources import add_database, add_engine, open_database, table_of
-from sqlkrp.cli.statements import add_how, add_keep, add_long, add_sql, options_of_run
-from sqlkrp.maps.advice import counted
+from sqlkrp.cli.statements import (
+    add_how,
+    add_keep,
+    add_long,
+    add_sql,
+    options_of_run,
+    options_of_statement,
+)
 from sqlkrp.models.sketches import HOLDS
 
 __all__ = ["COMMAND"]
@@ -34,6 +41,7 @@ def _add_arguments(one: Parser) -> None:
         "sketches (full ones, for a model of signs) (default: features)",
     )
     add_long(one)
+    add_limit(one)
     output = one.group("output")
     output.add_argument("--into", metavar="NAME", help="the table or view of DB to create")
     output.add_argument(
@@ -45,8 +53,10 @@ def _add_arguments(one: Parser) -> None:
     )
     output.add_argument("--view", action="store_true", help="create a view, not a table")
     output.add_argument(
-        "--replace", action="store_true", help="replace the table, view or file if it exists"
+        "--replace", action="store_true", help="replace the table, view, file or macro if it exists"
     )
+    add_growth(one)
+    add_macro(one)
     add_keep(one)
     add_answers(one)
     add_how(one)
@@ -56,6 +66,8 @@ def _add_arguments(one: Parser) -> None:
 
 def _run(given: argparse.Namespace) -> int:
     fitted, given.to = load_asked(given), given.path
+    if given.macro is not None:
+        return create_macro(given, fitted, {**answers_of(given), **options_of_statement(given)})
     with open_database(given, given.file, write=given.into is not None) as database:
         run = database.score(
             fitted,
@@ -66,20 +78,21 @@ def _run(given: argparse.Namespace) -> int:
             path=given.path,
             view=given.view,
             replace=given.replace,
+            limit=given.limit,
+            **growth_of(given),
             **answers_of(given),
             **options_of_run(given),
         )
-    what = "a view" if run.rows is None else counted(run.rows, "row")
     said = ", ".join(run.statement.columns[run.statement.n_kept :])
-    verb = "wrote" if given.into is None else "created"
-    told = f"{given.into or given.path}: {what} of {said}; {run.statement.form} form"
+    verb = "wrote" if given.into is None else verb_of(given, run)
+    told = f"{given.into or given.path}: {rows_of(run)} of {said}; {run.statement.form} form"
     error = [] if fitted.error is None else [("error", fitted.error)]
     say(given, [(verb, told), *better_pairs(run), ("model", run.digest[:12]), *error])
     return 0
 
 
 COMMAND = Command(
-    "MODEL (--db DB --table NAME | --file FILE) (--into NAME | --to DEST) [options]",
+    "MODEL (--db DB --table NAME | --file FILE) (--into NAME | --to DEST | --macro NAME) [options]",
     "score rows with a model where they live: labels, probabilities or predictions",
     "churn.model.json --db sales.duckdb --table sales --into churn_scores --keep id",
     _add_arguments,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from sqlkrp.cli.answers import PLAIN, add_answers, answers_of
+from sqlkrp.cli.answers import add_answers, answered
 from sqlkrp.cli.command import Command, Parser
 from sqlkrp.cli.map_files import add_map, load_asked
 from sqlkrp.cli.statements import (
@@ -16,7 +16,7 @@ from sqlkrp.cli.statements import (
     options_of_statement,
 )
 from sqlkrp.cli.typed import names
-from sqlkrp.models import scoring
+from sqlkrp.sql.jinja import is_reference
 
 __all__ = ["COMMAND"]
 
@@ -25,7 +25,11 @@ def _add_arguments(one: Parser) -> None:
     add_map(one)
     source = one.group("input")
     source.add_argument(
-        "--table", metavar="NAME", required=True, help="the table to read, as SQL writes it"
+        "--table",
+        metavar="NAME",
+        required=True,
+        help="the table to read, as SQL writes it; or as dbt does, {{ ref('x') }} or "
+        "{{ source('a', 'b') }}: then what is printed is a model of dbt's",
     )
     source.add_argument(
         "--columns",
@@ -42,14 +46,12 @@ def _add_arguments(one: Parser) -> None:
 
 
 def _run(given: argparse.Namespace) -> int:
-    fitted = load_asked(given)
-    asked = answers_of(given)
-    if asked != PLAIN:
-        fitted, _ = scoring(fitted, given.table, None, **asked)
+    fitted = answered(given, load_asked(given), given.table)
     if given.columns is not None:
         fitted = fitted.renamed(given.columns)
     text = fitted.to_sql(given.table, dialect=given.dialect, **options_of_statement(given))
-    print(f"{text};")
+    # dbt puts a model inside other statements.
+    print(text if is_reference(given.table) else f"{text};")
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 import sys
 import time
 from collections.abc import Callable
@@ -12,12 +13,14 @@ from pathlib import Path
 from sqlkrp.cli.command import Command, Parser
 from sqlkrp.cli.destinations import require_new
 from sqlkrp.cli.drawing import add_reading, reading_of
+from sqlkrp.cli.map_files import load_model
 from sqlkrp.cli.sources import add_engine, add_source, open_database, table_of
-from sqlkrp.cli.typed import path_to_write
+from sqlkrp.cli.typed import path, path_to_write
 from sqlkrp.files import require_other_file
 from sqlkrp.mapfile import require_map_or_empty
 from sqlkrp.summaries.training import training_lines
 from sqlkrp.training import asked, labels
+from sqlkrp.urls import as_file
 
 __all__ = ["COMMAND"]
 
@@ -94,6 +97,14 @@ def _add_search(group: argparse._ArgumentGroup) -> None:
         "--components", type=_numbers, metavar="K,K,...", help="how many features they have"
     )
     group.add_argument(
+        "--gamma", type=_gammas, metavar="C,C,...",
+        help="the gammas of maps that have one: numbers, or auto",
+    )  # fmt: skip
+    group.add_argument(
+        "--like", metavar="MODEL", type=path,
+        help="try nothing but what this model was taken for, from another training",
+    )  # fmt: skip
+    group.add_argument(
         "--class-weight", choices=("balanced",), metavar="HOW",
         help="balanced: rare classes count as much as others",
     )  # fmt: skip
@@ -121,6 +132,13 @@ def _numbers(value: str) -> list[int]:
         raise argparse.ArgumentTypeError(f"{value!r} are no whole numbers, as 1,2,3") from None
 
 
+def _gammas(value: str) -> list[float | str]:
+    try:
+        return [one if one == "auto" else float(one) for one in value.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{value!r} are no numbers or auto, as auto,0.1") from None
+
+
 def _seconds(value: str) -> float:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|h)?", value)
     if not match:
@@ -132,7 +150,7 @@ def _run(given: argparse.Namespace) -> int:
     from sqlkrp.training.training import train
 
     started = time.monotonic()
-    require_other_file(Path(given.out), given.source)
+    require_other_file(Path(given.out), as_file(given.source))
     require_map_or_empty(Path(given.out))
     require_new(given.out, given.replace)
     names = (
@@ -144,7 +162,10 @@ def _run(given: argparse.Namespace) -> int:
         model = train(
             source,
             given.label,
-            maps=asked.maps_of(given.maps, given.degree, given.components),
+            maps=asked.maps_of(
+                given.maps, degree=given.degree, n_components=given.components, gamma=given.gamma
+            ),
+            like=None if given.like is None else load_model(given.like),
             **reading_of(given),
             on_progress=_progress(given),
             **{name: getattr(given, name) for name in names},
@@ -153,7 +174,12 @@ def _run(given: argparse.Namespace) -> int:
     if not given.quiet:
         seconds = f"{time.monotonic() - started:.1f}"
         wrote = f"{given.out} (digest {model.digest_[:12]})"
-        print("\n".join(training_lines(model.training, [("seconds", seconds), ("wrote", wrote)])))
+        more = [
+            ("seconds", seconds),
+            ("wrote", wrote),
+            ("again", f"--like {shlex.quote(str(given.out))} tries nothing else, on other rows"),
+        ]
+        print("\n".join(training_lines(model.training, more)))
     return 0
 
 

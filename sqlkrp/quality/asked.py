@@ -1,0 +1,128 @@
+"""What is held against its kernel: a map in hand, other draws of it, and with more features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sqlkrp.errors import ParameterError
+from sqlkrp.maps.allowed import Whole
+from sqlkrp.maps.base import Transformer
+from sqlkrp.maps.feature_map import FeatureMap
+from sqlkrp.maps.fitted import require_fitted
+from sqlkrp.maps.kernels import Kernel
+from sqlkrp.maps.parameters import copied
+from sqlkrp.maps.source import Inputs, Source
+from sqlkrp.pools import generator
+from sqlkrp.stages import Linear, Program
+
+__all__ = ["Asked", "Family", "asked_of", "family_of"]
+
+# In the seeds of fresh draws, so that none is a seed that a user may have drawn the map with.
+_FRESH = 0x6B72700000
+# Of more there are more than twelve million pairs, which tell nothing that fewer do not.
+_MOST_ROWS = 5000
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How much is measured."""
+
+    rows: int
+    runs: int
+    seed: int
+    components: tuple[int, ...]
+
+
+def asked_of(rows: int, runs: int, seed: int, components: Iterable[int]) -> Asked:
+    """It, or ParameterError if it is not allowed."""
+    Whole(2, _MOST_ROWS).require("rows", rows)
+    Whole(1).require("runs", runs)
+    Whole(0).require("seed", seed)
+    if isinstance(components, (str, int)):
+        raise ParameterError(
+            f"components={components!r} is not allowed: give a list of numbers, such as [100, 500]"
+        )
+    counts = tuple(sorted(set(components)))
+    for one in counts:
+        Whole(1).require("one of components", one)
+    return Asked(rows, runs, seed, counts)
+
+
+@dataclass(frozen=True)
+class Family:
+    """A map, what its kernel is, and how others are drawn that differ in nothing but the seed."""
+
+    map: FeatureMap
+    last: Transformer
+    """The map that its features come out of, not fitted; no parameter is ``"auto"`` any more."""
+    kernel: Kernel
+    n_before: int
+    """How many stages of its program there are before those that estimate the kernel."""
+
+    @property
+    def before(self) -> Program:
+        """From the table's columns to what the kernel is of."""
+        stages = self.map.program.stages[: self.n_before]
+        count = stages[-1].n_outputs
+        if self.last.constant() is not None:
+            # The last of what the map reads, which the kernel's own constant tells of.
+            stages = (*stages, Linear.picked(count, np.arange(count - 1)))
+        return Program(stages, _numbered(stages[-1].n_outputs))
+
+    def drawn(self, source: Source, seed: int, n_components: int | None = None) -> Program:
+        """Another draw, for the same inputs; on request of another number of features."""
+        one = self.last
+        if n_components is not None:
+            assert one.counted_by is not None
+            one = copied(one).set_params(**{one.counted_by: n_components})
+            one.check_parameters()
+        before = self.map.program.stages[: self.n_before]
+        inputs = Inputs(self.map.program.prepare, source, before[1:])
+        with np.errstate(all="ignore"):
+            stages = (*before, *one.draw(inputs, generator(seed)))
+        return Program(stages, _numbered(stages[-1].n_outputs))
+
+    def draws(self, source: Source, asked: Asked) -> Iterator[tuple[int, Program]]:
+        """The map in hand, then as many others as are asked for, each with its seed."""
+        program = self.map.program
+        yield self.map.seed_, Program(program.stages, _numbered(len(program.names)))
+        if self.last.is_random:
+            for seed in self.seeds(asked)[1:]:
+                yield seed, self.drawn(source, seed)
+
+    def seeds(self, asked: Asked) -> list[int]:
+        """The seeds of so many draws."""
+        return [_FRESH + 1_000_003 * asked.seed + run for run in range(asked.runs)]
+
+
+def family_of(one: Any) -> Family:
+    """The family of a map that claims a kernel; ParameterError if it claims none."""
+    require_fitted("a map", one)
+    if not isinstance(one, FeatureMap):
+        raise ParameterError(
+            f"{type(one).__name__} has no features of its own: give the map that it is of"
+        )
+    program = one.program
+    settled = type(one)(**copied(one.parameters_))
+    settled.set_params(**{name: taken.value for name, taken in one.taken_.items()})
+    last = settled.last
+    kernel = last.estimated_kernel()
+    if kernel is None:
+        raise ParameterError(
+            f"{one.title} estimates no kernel, which distances could be held against: give a map "
+            "that does, such as KRP, RandomFourier or Nystroem"
+        )
+    family = Family(one, last, kernel, settled.stages_before(program))
+    if len(last.names(family.before.names)) != len(program.names):
+        raise ParameterError(
+            "this is a selection of a map's features, and the kernel is that of all: give the map"
+        )
+    return family
+
+
+def _numbered(count: int) -> tuple[str, ...]:
+    return tuple(f"f{i}" for i in range(count))
