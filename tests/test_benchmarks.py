@@ -122,6 +122,16 @@ def test_a_results_file_was_measured_with_this_release(file):
     assert found == [sqlkrp.__version__], f"{file.name} is of another release: measure it again"
 
 
+def test_a_commit_that_figures_name_is_in_the_history():
+    if not measuring.git("rev-parse", "--is-inside-work-tree"):
+        pytest.skip("no clone: what was unpacked has no history")
+    pages = [*RESULTS, *(ROOT / "docs").glob("*.md"), ROOT / "README.md"]
+    for page in pages:
+        named = set(re.findall(r"\b(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{7}\b", page.read_text()))
+        for commit in named:
+            assert measuring.git("cat-file", "-t", commit) == "commit", (page.name, commit)
+
+
 def test_benchmarks_write_the_version_into_their_results():
     written = re.search(r"\(version (.+?)\)", measuring.versions())
     assert written is not None
