@@ -111,9 +111,9 @@ class Family:
         declared = self.last.declared.get("pool")
         if declared is None:
             return None
-        for pool in declared.allowed.words:
+        for pool in declared.check.words:
             other = copied(self.last)
-            if pool == self.last.pool:
+            if pool == other.get_params(deep=False)["pool"]:
                 continue
             with contextlib.suppress(ParameterError):  # the others do not go with every pool
                 other.set_params(pool=pool)

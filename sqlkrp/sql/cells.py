@@ -40,6 +40,4 @@ def strips_of(points: str, low: float, factor: float, dialect: Dialect) -> str:
     """(strip, mean x, mean y, count) of strips of x."""
     least, across = (number(one, "float64", dialect) for one in (low, factor))
     placed = f"SELECT x, y, ROUND((x - {least}) * {across}) AS s FROM {points} AS p"
-    return (
-        f"SELECT s, AVG(x), AVG(y), COUNT(*) FROM ({placed}) AS strips GROUP BY s ORDER BY s ASC"
-    )
+    return f"SELECT s, AVG(x), AVG(y), COUNT(*) FROM ({placed}) AS strips GROUP BY s ORDER BY s ASC"
