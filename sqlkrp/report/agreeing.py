@@ -67,10 +67,10 @@ def _require_kind(model: Model, data: Input, label: str) -> None:
                 "holds one against a label: leave label out"
             )
     elif is_number == isinstance(model.answers.classes[0], str):
-        wanted = "numbers" if is_number else "texts"
+        wanted = "texts" if is_number else "numbers"
         raise ColumnError(
-            f"column {label!r} of {data.name} holds {wanted}, and the model's classes are none: "
-            "name its label, cast it in a view, or leave it out"
+            f"column {label!r} of {data.name} is of type {data.types[label]}, and the model's "
+            f"classes are {wanted}: name its label, cast it in a view, or leave it out"
         )
 
 

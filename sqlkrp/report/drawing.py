@@ -12,10 +12,10 @@ from typing import Any
 from sqlkrp.errors import ParameterError
 from sqlkrp.report.text import Html, words
 
-__all__ = ["COLOURS", "GRID", "INK", "LEVELS", "MUTED", "drawn", "require_matplotlib"]
+__all__ = ["COLOURS", "GRID", "INK", "LEVELS", "MUTED", "PAPER", "drawn", "require_matplotlib"]
 
 #: Colours that stand for those of the page, which are others in the dark: by what they are for.
-INK, MUTED, GRID = "#0a0b01", "#0a0b02", "#0a0b03"
+INK, MUTED, GRID, PAPER = "#0a0b01", "#0a0b02", "#0a0b03", "#0a0b04"
 #: Lines and points that are to be told apart.
 COLOURS = ("#0a0c01", "#0a0c02", "#0a0c03", "#0a0c04", "#0a0c05")
 #: From few to many.
@@ -25,6 +25,7 @@ _VARIABLES = {
     INK: "ink",
     MUTED: "muted",
     GRID: "line",
+    PAPER: "paper",
     **{colour: f"c{place}" for place, colour in enumerate(COLOURS, 1)},
     **{colour: f"h{place}" for place, colour in enumerate(LEVELS, 1)},
 }
@@ -55,6 +56,7 @@ _SETTINGS: dict[str, Any] = {
     "ytick.color": MUTED,
     "ytick.labelcolor": INK,
     "legend.frameon": False,
+    "hatch.linewidth": 1.5,
     "lines.linewidth": 1.8,
     "lines.markersize": 7,
     "axes.unicode_minus": True,

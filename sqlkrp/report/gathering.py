@@ -77,7 +77,7 @@ def gathered(
             sample=sample.count,
             wanted=wanted,
             n_features=_n_features(fitted),
-            columns=fitted.columns_,
+            columns=fitted.training["columns"] if fitted.training else fitted.columns_,
             inputs=inputs,
             unread=unread,
             distances=distances,

@@ -89,7 +89,7 @@ def _tiles(found: Found) -> Html:
             element("div", element("dt", name), element("dd", value, element("small", more)))
             for name, value, more in given
         ),
-        class_="_tiles",
+        class_="tiles",
     )
 
 

@@ -23,8 +23,13 @@ _LEAST = 0.005
 
 def columns(found: Found) -> Html:
     """Columns."""
-    lines: list[Any] = [_strongest(found)]
-    left_out = {name: what for name, what in found.columns.items() if what.startswith("left out")}
+    strongest = _strongest(found)
+    inside = element("div", _inputs(found))
+    return section("Columns", element("div", strongest, inside, class_="charts"), _left_out(found))
+
+
+def _inputs(found: Found) -> Html:
+    """What each holds, those first that are no longer what they were."""
     known = any(one.moved is not None for one in found.inputs)
     told = (
         "Means and standard deviations of this table; “moved” is by how many standard "
@@ -32,31 +37,38 @@ def columns(found: Found) -> Html:
         if known
         else "Means and standard deviations of this table; of those before nothing is kept."
     )
-    ordered = (
-        sorted(found.inputs, key=lambda one: -abs(one.moved or 0.0)) if known else found.inputs
-    )
+    ordered = list(found.inputs)
+    if known:
+        ordered.sort(key=lambda one: -abs(one.moved or 0.0))
     rows = [_column_row(one, known) for one in ordered[:MOST_ROWS]]
     head = ["input", "missing", "mean", "±", *(["then", "±", "moved"] if known else [])]
-    lines += [
+    lines = [
         element("h3", counted(len(found.inputs), "input")),
-        _farthest(ordered[0]) if known else "",
+        _farthest(ordered[0]) if known else Html(),
         _unread(found),
         element("p", told, class_="note"),
         table(head, rows[:_SEEN]),
     ]
     if len(rows) > _SEEN:
         others = table(head, rows[_SEEN:], len(found.inputs) - len(rows), "input")
-        lines.append(numbers(f"{counted(len(found.inputs) - _SEEN, 'other input')}", others))
-    if left_out:
-        named = list(left_out.items())
-        rows_left = [
-            (shortened(name, 80), shortened(what, 120)) for name, what in named[:MOST_ROWS]
-        ]
-        lines += [
-            element("h3", f"{counted(len(named), 'column')} left out"),
-            table(("column", "why"), rows_left, len(named) - len(rows_left), "column"),
-        ]
-    return section("Columns", *lines)
+        lines.append(numbers(counted(len(found.inputs) - _SEEN, "other input"), others))
+    return joined(*lines)
+
+
+def _left_out(found: Found) -> Html:
+    """What is not read, and why."""
+    named = [
+        (shortened(name, 80), shortened(what.removeprefix("left out: "), 120))
+        for name, what in found.columns.items()
+        if what.startswith("left out")
+    ]
+    if not named:
+        return Html()
+    rows = named[:MOST_ROWS]
+    return joined(
+        element("h3", f"{counted(len(named), 'column')} left out"),
+        table(("column", "why"), rows, len(named) - len(rows), "column"),
+    )
 
 
 def _farthest(one: Column) -> Html:

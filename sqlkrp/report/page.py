@@ -91,6 +91,7 @@ class Report(Shown):
 
 
 #: Colours that are read on white and on black.
-_IN_NOTEBOOK = (
-    "--ink:currentColor;--muted:#808890;--line:#80889055;--c1:#2a8fd0;--c2:#d97a00;--c3:#009e73;"
-)
+_IN_NOTEBOOK = ";".join((
+    "--ink:currentColor", "--paper:transparent", "--muted:#808890", "--line:#80889055",
+    "--c1:#2a8fd0", "--c2:#d97a00", "--c3:#009e73",
+))  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 from sqlkrp.models.explaining import Explanation
 from sqlkrp.models.importance import Importance
 from sqlkrp.report.axes import DASHES, HIGH, WIDE, few_ticks, named_above, number_text, percents
-from sqlkrp.report.drawing import COLOURS, INK, MUTED, drawn
+from sqlkrp.report.drawing import COLOURS, INK, MUTED, PAPER, drawn
 from sqlkrp.report.found import Agreement, Residuals
 from sqlkrp.report.text import Html, shortened
 
@@ -81,7 +81,7 @@ def strongest_chart(found: Explanation | Importance) -> Html:
         for place, (name, value) in enumerate(pairs):
             sign = value < 0
             axes.barh(
-                place, value, height=0.32, lw=0.5, color=COLOURS[sign], edgecolor=COLOURS[sign],
+                place, value, height=0.32, lw=0.5, color=COLOURS[sign], edgecolor=PAPER,
                 hatch="////" if sign else None,
             )  # fmt: skip
             named_above(axes, place, name)
