@@ -359,7 +359,7 @@ def test_columns_that_have_moved_are_told(place):
 
 
 def test_texts_that_are_none_of_those_that_are_read_are_told(connection):
-    frame = table().assign(kind=["x", "y"] * 20)
+    frame = table().assign(kind=["x", "y", "x", "z"] * 10)
     read = frame[["a", "b", "c", "kind"]]
     krp = sqlkrp.KRP(2, 8, random_state=0).fit(read, categories="auto")
     store(connection, frame.assign(kind=["x", "y", "new", "y"] * 10))

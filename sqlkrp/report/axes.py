@@ -64,10 +64,10 @@ def named_above(axes: Any, place: int, name: str) -> None:
     """Write the name of a row of a chart above it, where it has all the room."""
     axes.annotate(
         shortened(name, 52), (0, place), (0, 7), xycoords=("axes fraction", "data"),
-        textcoords="offset points", va="bottom", fontsize=10.5,
+        textcoords="offset points", va="bottom", fontsize=11,
     )  # fmt: skip
 
 
 def legend_below(figure: Any) -> None:
     """What lines are, below all, where no line is."""
-    figure.legend(loc="outside lower left", fontsize=10.5, handlelength=3.2)
+    figure.legend(loc="outside lower left", fontsize=11, handlelength=3.2)

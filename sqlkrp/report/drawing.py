@@ -39,8 +39,8 @@ _SETTINGS: dict[str, Any] = {
     "axes.formatter.use_mathtext": False,
     "font.family": ["sans-serif"],
     "font.sans-serif": ["DejaVu Sans"],  # which comes with matplotlib, so sizes are always the same
-    "font.size": 11.5,
-    "axes.labelsize": 11.5,
+    "font.size": 12,
+    "axes.labelsize": 12,
     "axes.edgecolor": MUTED,
     "axes.labelcolor": INK,
     "axes.spines.top": False,

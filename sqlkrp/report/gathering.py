@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +31,7 @@ from sqlkrp.report.found import Agreement, Column, Cost, Distances, Found, Spent
 from sqlkrp.sql.forms import FORMS
 from sqlkrp.sql.options import Options
 from sqlkrp.sql.statement import Preflight
+from sqlkrp.stages import Category
 from sqlkrp.summaries.facts import preflight_of
 from sqlkrp.version import __version__
 
@@ -208,12 +209,27 @@ def _inputs(
     is_known = _is_standard(fitted) & (prepare.scale > 0) & (prepare.scale != 1)
     again = {one.name for one in prepare.categories if one.is_column}
     means = dict(zip(prepare.columns, now.mean.tolist(), strict=True))
-    shares: dict[str, float] = {}
-    for one in prepare.categories:
-        if one.value is not None or one.missing:
-            shares[one.column] = shares.get(one.column, 1.0) - means[one.name]
-    unread = tuple((name, share) for name, share in shares.items() if share > _ROUNDING)
+    unread = tuple(_unread(prepare.categories, means)) if _reads_all(fitted) else ()
     return tuple(_columns(prepare, now, is_known, again, sample.n_rows)), unread
+
+
+def _reads_all(fitted: Fitted) -> bool:
+    """Whether there is an indicator for each text; encoders of others may drop one on purpose."""
+    return isinstance(fitted, FeatureMap) or bool(fitted.training)
+
+
+def _unread(
+    categories: Sequence[Category], means: Mapping[str, float]
+) -> Iterator[tuple[str, float]]:
+    """Columns of texts, with the share of rows that hold none of those that have an indicator."""
+    by_column: dict[str, list[float]] = {}
+    for one in categories:
+        if one.value is not None or one.missing:
+            by_column.setdefault(one.column, []).append(means[one.name])
+    for column, shares in by_column.items():
+        share = 1 - sum(shares)
+        if len(shares) > 1 and share > _ROUNDING:  # of two texts the first has none
+            yield column, share
 
 
 def _columns(prepare: Any, now: Any, is_known: Any, again: set[str], rows: int) -> Iterator[Column]:

@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlkrp.maps.advice import counted
 from sqlkrp.report.found import Found
-from sqlkrp.report.pieces import measure, percent
-from sqlkrp.report.text import Html, element, joined, shortened
+from sqlkrp.report.pieces import measure, percent, sentence
+from sqlkrp.report.text import Html, brief, element, joined, shortened
 
 __all__ = ["headline"]
 
@@ -30,7 +30,7 @@ def headline(found: Found) -> Html:
 
 def _name(found: Found) -> str:
     """What it is called: what was trained has a name in few words."""
-    return str(found.training["taken"]) if found.training else found.title
+    return brief(found.training["taken"]) if found.training else found.title
 
 
 def _lead(found: Found) -> str:
@@ -42,7 +42,7 @@ def _lead(found: Found) -> str:
             f"features is {percent(own.floor)}."
         )
     if found.training:
-        return f"{found.training['taken_because'][0].upper()}{found.training['taken_because'][1:]}."
+        return sentence(brief(found.training["taken_because"]))
     return f"{counted(found.n_features, 'feature')} of {counted(len(found.inputs), 'input')}."
 
 

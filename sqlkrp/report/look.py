@@ -56,7 +56,8 @@ th:first-child,td:first-child{{text-align:left;padding-left:0;overflow-wrap:anyw
 thead th{{color:var(--muted);font-weight:600}}
 tbody th{{font-weight:400}}
 .said{{text-align:left}}
-.grid td{{text-align:center;padding:.3rem .55rem;border:1px solid var(--paper);min-width:2.6rem}}
+.grid td{{text-align:center;padding:.3rem .25rem;border:1px solid var(--paper);min-width:2.2rem}}
+.grid th:first-child{{min-width:0;white-space:nowrap;padding-right:.5rem}}
 .grid th{{border:0;font-weight:400;max-width:9rem;overflow-wrap:anywhere;color:var(--ink)}}
 .grid thead th{{text-align:center}}
 .bar{{display:inline-block;width:6rem;height:.6rem;background:var(--line);border-radius:3px;
@@ -74,7 +75,7 @@ summary{{cursor:pointer;color:var(--accent);font-size:.875rem}}
 h1,h2,h3{{break-after:avoid}}
 figure,.tiles>div,tr,pre{{break-inside:avoid}}
 @media (max-width:480px){{main{{padding:1.25rem 1rem 2rem}}h1{{font-size:1.3rem}}
-.tiles{{grid-template-columns:1fr 1fr}}.tiles dd{{font-size:1.15rem}}}}
+.bar{{display:none}}.tiles{{grid-template-columns:1fr 1fr}}.tiles dd{{font-size:1.15rem}}}}
 @media print{{body{{font-size:11pt}}main{{max-width:none;padding:0}}
 *{{-webkit-print-color-adjust:exact;print-color-adjust:exact}}
 .charts{{grid-template-columns:1fr 1fr}}section{{margin-top:.6rem}}summary{{color:var(--ink)}}}}

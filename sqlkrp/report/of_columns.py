@@ -23,7 +23,7 @@ _LEAST = 0.005
 
 def columns(found: Found) -> Html:
     """Columns."""
-    strongest = _strongest(found)
+    strongest = element("div", _strongest(found))
     inside = element("div", _inputs(found))
     return section("Columns", element("div", strongest, inside, class_="charts"), _left_out(found))
 

@@ -73,7 +73,7 @@ def _confusion(told: Agreement) -> Html:
         element(
             "tr", element("th", shortened(name, 30), scope="row"),
             *(
-                element("td", f"{count:,}", style=_shade(share))
+                element("td", f"{count:,}", style=_shade(share) if count else None)
                 for count, share in zip(counts, of_row, strict=True)
             ),
         )

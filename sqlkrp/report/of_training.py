@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from sqlkrp.report.found import Found
-from sqlkrp.report.pieces import MOST_ROWS, figure, measure, numbers, section, sentence, table
-from sqlkrp.report.text import Html, element, joined, shortened
+from sqlkrp.report.pieces import MOST_ROWS, figure, measure, numbers, section, table
+from sqlkrp.report.text import Html, brief, element, joined, shortened
 from sqlkrp.report.training_charts import candidates_chart, penalties_chart, sizes_chart
 
 __all__ = ["training"]
@@ -60,7 +60,7 @@ def training(found: Found) -> Html:
             "p",
             f"A {told['task']} of ", element("b", told["label"]),
             f": {told['rows']:,} rows to learn from in {told['folds']} folds, "
-            f"{told['test_rows']:,} held out of everything. {sentence(told['taken_because'])}",
+            f"{told['test_rows']:,} held out of everything.",
         ),
         _leaks(told),
         element("div", *charts, element("div", _judged(told)), class_="charts"),
@@ -79,22 +79,13 @@ def _by_size(told: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
     for one in told["candidates"]:
         if one["maps"] and one["mean"] is not None:
             alike = re.sub(r"n_components=\d+,? ?", "", "; ".join(one["maps"]))
-            found[_kind_of(alike)].append(one)
+            found[brief(alike)].append(one)
     lines = {
         name: sorted(line, key=lambda one: one["features"])
         for name, line in found.items()
         if len({one["features"] for one in line}) > 1
     }
     return dict(sorted(lines.items(), key=lambda pair: -max(one["mean"] for one in pair[1])))
-
-
-def _kind_of(title: str) -> str:
-    """A map's name and degree in few words, where its title has them."""
-    degree = re.search(r"degree=(\d+)", title)
-    gamma = re.search(r"gamma=([\d.]+)", title)
-    name = title.partition("(")[0]
-    name += f" of degree {degree[1]}" if degree else ""
-    return f"{name}, gamma {float(gamma[1].rstrip('.')):.3g}" if gamma else name
 
 
 def _leaks(told: Mapping[str, Any]) -> Html:

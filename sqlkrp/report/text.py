@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from html import escape
 from typing import Any
 
 from sqlkrp.errors import visible
 
-__all__ = ["Html", "element", "joined", "shortened", "words"]
+__all__ = ["Html", "brief", "element", "joined", "shortened", "words"]
 
 # Characters of a name that a page shows.
 _LONGEST = 120
@@ -24,6 +25,29 @@ def shortened(value: Any, longest: int = _LONGEST) -> str:
     """A text in one line, of so many characters at most, with nothing that cannot be seen."""
     told = visible(str(value))
     return told if len(told) <= longest else f"{told[: longest - 1]}…"
+
+
+def brief(told: str) -> str:
+    """A text in which maps have few words, as what stands in their parentheses is long.
+
+    >>> brief("columns + KRP(degree=3, n_components=200, pool='hadamard') gains")
+    'columns + KRP of degree 3, 200 features gains'
+    """
+    return re.sub(r"\b(\w+)\(((?:[^()]|\([^()]*\))*)\)", _in_few_words, told)
+
+
+def _in_few_words(match: re.Match[str]) -> str:
+    def of(name: str) -> str:
+        found = re.search(rf"\b{name}=([\d.]+)", match[2])
+        return found[1].rstrip(".") if found else ""
+
+    degree, gamma, size = of("degree"), of("gamma"), of("n_components")
+    return (
+        match[1]
+        + (f" of degree {degree}" if degree else "")
+        + (f", gamma {float(gamma):.3g}" if gamma else "")
+        + (f", {int(size):,} features" if size.isdigit() else "")
+    )
 
 
 def words(value: Any) -> Html:

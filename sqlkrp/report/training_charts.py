@@ -18,7 +18,7 @@ from sqlkrp.report.axes import (
     number_text,
 )
 from sqlkrp.report.drawing import COLOURS, MUTED, drawn
-from sqlkrp.report.text import Html, shortened
+from sqlkrp.report.text import Html, brief, shortened
 
 __all__ = ["candidates_chart", "penalties_chart", "sizes_chart"]
 
@@ -46,7 +46,7 @@ def candidates_chart(told: Mapping[str, Any]) -> Html:
                 color=COLOURS[1 if is_taken else 0], marker="*" if is_taken else "o",
                 ms=12 if is_taken else 6, capsize=3, elinewidth=1.2,
             )  # fmt: skip
-            named_above(axes, place, one["name"] + (", taken" if is_taken else ""))
+            named_above(axes, place, brief(one["name"]) + (", taken" if is_taken else ""))
         axes.set_yticks([])
         axes.grid(axis="y", visible=False)
         axes.spines["left"].set_visible(False)
@@ -57,8 +57,8 @@ def candidates_chart(told: Mapping[str, Any]) -> Html:
 
     best = better[-1]
     words = (
-        f"What {len(told['candidates'])} candidates came to: {best['name']} is the best, with "
-        f"{told['metric']} {number_text(best['mean'])}, and the columns alone "
+        f"What {len(told['candidates'])} candidates came to: {brief(best['name'])} is the best, "
+        f"with {told['metric']} {number_text(best['mean'])}, and the columns alone "
         f"{number_text(raw['mean'])}"
     )
     return drawn("candidates", words, (WIDE, 70 + 31 * len(better)), draw)
@@ -104,7 +104,7 @@ def penalties_chart(told: Mapping[str, Any], lines: Sequence[Mapping[str, Any]])
             axes.plot(
                 [x for x, _ in points], [y for _, y in points],
                 color=COLOURS[place], ls=DASHES[place], marker=MARKERS[place], ms=5,
-                label=shortened(one["name"], NAME),
+                label=shortened(brief(one["name"]), NAME),
             )  # fmt: skip
         axes.set_xscale("log")
         axes.set_ylim(
@@ -113,7 +113,7 @@ def penalties_chart(told: Mapping[str, Any], lines: Sequence[Mapping[str, Any]])
         axes.set_xlabel("penalty, a row")
         axes.set_ylabel(told["metric"])
         axes.yaxis.set_major_formatter(number_text)
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0e}".replace("e-0", "e-"))
+        axes.xaxis.set_major_formatter(lambda value, _: _power(value))
         legend_below(figure)
 
     words = f"{told['metric']} in folds against the penalty"
@@ -129,6 +129,10 @@ def _worth_seeing(told: Mapping[str, Any], found: Sequence[float | None]) -> tup
     room = 3 * max(best - raw, 0.02 * abs(best), 1e-9)
     ends = sign * (max(min(*values, raw), best - room) - room / 20), sign * (best + room / 10)
     return min(ends), max(ends)
+
+
+def _power(value: float) -> str:
+    return f"{value:.0e}".replace("e-0", "e-") if value < 1 else f"{value:g}"
 
 
 def _raw_line(axes: Any, told: Mapping[str, Any]) -> None:
