@@ -134,8 +134,7 @@ def family_of(one: Any) -> Family:
             f"{type(one).__name__} has no features of its own: give the map that it is of"
         )
     program = one.program
-    settled = type(one)(**copied(one.parameters_))
-    settled.set_params(**{name: taken.value for name, taken in one.taken_.items()})
+    settled = one.settled()
     last = settled.last
     kernel = last.estimated_kernel()
     if kernel is None:

@@ -20,7 +20,6 @@ from sqlkrp.engines.verifying import verified
 from sqlkrp.errors import LimitError, ParameterError
 from sqlkrp.maps.feature_map import FeatureMap, require_map
 from sqlkrp.maps.fitted import Fitted, require_fitted
-from sqlkrp.maps.parameters import copied
 from sqlkrp.models.explaining import Explanation, explain
 from sqlkrp.models.importance import Importance, decided, importance
 from sqlkrp.models.model import Model
@@ -251,15 +250,10 @@ def _is_standard(fitted: Fitted) -> np.bool_:
     """Whether columns are shifted by their means, and divided by their standard deviations."""
     if fitted.training:
         return np.True_
-    one: Any = fitted
-    if isinstance(fitted, Model):
-        if fitted.features is None:
-            return np.False_
-        one = fitted.features
-    taken = getattr(one, "taken_", {}) if isinstance(fitted, FeatureMap) else {}
-    settled = copied(one)
-    settled.set_params(**{name: value.value for name, value in taken.items()})
-    return np.bool_(settled.first.scaling == "standard")
+    if isinstance(fitted, FeatureMap):
+        return np.bool_(fitted.settled().first.scaling == "standard")
+    features = fitted.features if isinstance(fitted, Model) else None
+    return np.bool_(features is not None and features.first.scaling == "standard")
 
 
 # --- the SQL --------------------------------------------------------------------------------------

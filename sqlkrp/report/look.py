@@ -12,7 +12,7 @@ _LIGHT = """
 _DARK = """
 --paper:#14181d;--card:#1d232a;--ink:#e8ebee;--muted:#a3adb8;--line:#343d47;--accent:#56b4e9;
 --c1:#56b4e9;--c2:#e69f00;--c3:#2cc49a;--c4:#de9cc0;--c5:#f0e442;
---h1:#1b2e42;--h2:#1f4263;--h3:#255b87;--h4:#2f78ae;--h5:#5b9bcb;--h6:#97c1e2;--h7:#dcecf8;
+--h1:#223a52;--h2:#264c6e;--h3:#2a608d;--h4:#2f78ae;--h5:#5b9bcb;--h6:#97c1e2;--h7:#dcecf8;
 --t1:#e8ebee;--t2:#e8ebee;--t3:#fff;--t4:#fff;--t5:#000;--t6:#000;--t7:#000;
 --good:#4fd0a8;--bad:#f0a35e;
 """

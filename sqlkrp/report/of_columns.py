@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlkrp.maps.advice import counted
 from sqlkrp.models.explaining import Explanation
+from sqlkrp.models.importance import Importance
 from sqlkrp.report.found import Column, Found
 from sqlkrp.report.pieces import MOST_ROWS, figure, numbers, percent, section, sentence, table
 from sqlkrp.report.score_charts import strongest_chart
@@ -23,9 +24,11 @@ _LEAST = 0.005
 
 def columns(found: Found) -> Html:
     """Columns."""
-    strongest = element("div", _strongest(found))
     inside = element("div", _inputs(found))
-    return section("Columns", element("div", strongest, inside, class_="charts"), _left_out(found))
+    if found.terms is not None:
+        strongest = element("div", _strongest(found.terms))
+        inside = element("div", strongest, inside, class_="charts")
+    return section("Columns", inside, _left_out(found), _without_terms(found))
 
 
 def _inputs(found: Found) -> Html:
@@ -106,10 +109,15 @@ def _column_row(one: Column, known: bool) -> list[Any]:
     return row
 
 
-def _strongest(found: Found) -> Html:
-    told = found.terms
-    if told is None:
-        return element("p", f"{sentence(found.without_terms)}", class_="note")
+def _without_terms(found: Found) -> Html:
+    """Why nothing is said of what matters most."""
+    if not found.without_terms:
+        return Html()
+    return element("p", sentence(found.without_terms), class_="note")
+
+
+def _strongest(told: Explanation | Importance) -> Html:
+    """What weighs most."""
     if isinstance(told, Explanation):
         several = len(told.decisions) > 1
         caption = (

@@ -34,7 +34,7 @@ def training(found: Found) -> Html:
     charts = [
         figure(
             candidates_chart(told),
-            f"{told['metric']} of each candidate on held-out folds of a sample, "
+            f"What candidates came to on held-out folds of a sample: {measure(told['metric'])}, "
             f"{'less' if told['smaller_is_better'] else 'more'} is better. The dashed line is the "
             "columns alone, with a standard deviation to both sides.",
         )
