@@ -29,7 +29,8 @@ PACKAGE = Path(sqlkrp.__file__).parent  # which may be installed
 ORDER = [
     "errors", "version", "display", "spelling", "urls", "files", "gzips", "memory", "pools",
     "stages", "batches", "sql", "mapfile", "maps", "quality", "verification", "engines", "models",
-    "training", "projects", "summaries", "report", "public", "keeping", "options", "cli", "__main__",
+    "training", "projects", "summaries", "report", "public", "keeping", "options", "cli",
+    "__main__",
 ]  # fmt: skip
 # When it is called, a map takes a DuckDB relation, and has DuckDB read the tables of other
 # libraries and write its side tables to files.
