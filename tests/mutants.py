@@ -910,7 +910,7 @@ MUTANTS = [
         '"text.parse_math": False',
         '"text.parse_math": True',
         "a name with a $ is a formula in a chart",
-        ("tests/test_report.py::test_hostile_names_are_texts",),
+        ("tests/test_report.py::test_hostile_names_are_texts_of_charts",),
     ),
     Mutant(
         "sqlkrp/report/drawing.py",

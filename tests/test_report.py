@@ -46,7 +46,7 @@ class Page(html.parser.HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.tags, self.ids, self.used, self.texts = Counter(), [], [], []
-        self.open, self.loaded = [], []
+        self.open, self.charts = [], []
         self.feed(text)
         self.close()
         assert self.open == []
@@ -76,6 +76,8 @@ class Page(html.parser.HTMLParser):
     def handle_data(self, data):
         if self.open and self.open[-1] != "style":
             self.texts.append(data)
+            if "svg" in self.open:
+                self.charts.append(data)
 
     @property
     def text(self):
@@ -210,6 +212,15 @@ def test_hostile_names_are_texts(connection, label):
         assert name in page.text, name
 
 
+def test_hostile_names_are_texts_of_charts(connection):
+    frame = table(60, SHARP)
+    store(connection, frame)
+    model = sqlkrp.model(LinearRegression().fit(frame[SHARP], frame.z))
+    page = checked(sqlkrp.connect(connection).report(model, "t", label="z", **FEW))
+    for name in SHARP:
+        assert name in page.charts, name
+
+
 def test_long_names_and_many_columns_leave_the_page_small(connection):
     names = [f"{'n' * 900}{i}" for i in range(150)]
     frame = table(60, names)
@@ -278,12 +289,14 @@ def test_pairs_that_are_all_the_same_are_one_hexagon(connection):
 
 def test_a_classifier_is_held_against_its_label(place):
     frame = table()
-    place.store(frame)
     model, krp = classifier(frame)
-    found = place.database.report(model, "t", label="y", features=krp, **FEW).found
+    frame = frame.assign(y=np.where(frame.a > -0.5, "yes", "no"))  # so that it is often wrong
+    place.store(frame)
+    found = place.database.report(model, "t", label="y", map=krp, **FEW).found
     said = model.predict(frame[columns_of(frame)])
     wanted = [[int(((frame.y == true) & (said == one)).sum()) for one in ("no", "yes")]
               for true in ("no", "yes")]  # fmt: skip
+    assert wanted[0][1] != wanted[1][0]
     assert [[*row] for row in found.agreement.confusion] == wanted
     assert dict(found.agreement.measures)["accuracy"] == pytest.approx((said == frame.y).mean())
     likely = model.predict_proba(frame[columns_of(frame)])[:, 1]
@@ -453,6 +466,14 @@ def test_rows_in_memory_have_a_page_too(tmp_path):
     assert model.report(frame, label="y", **FEW).found.agreement.confusion
 
 
+def test_a_column_of_a_value_a_row_is_no_label(connection):
+    frame = table(2000)
+    model, _ = classifier(frame)
+    store(connection, frame.assign(y=[f"row {i}" for i in range(2000)]))
+    with pytest.raises(ColumnError, match="more than 1,004 values, and the model knows 2 classes"):
+        sqlkrp.connect(connection).report(model, "t", label="y", **FEW)
+
+
 def test_what_is_not_allowed_is_said_in_a_line(connection, place):
     frame = table()
     store(connection, frame)
@@ -460,7 +481,7 @@ def test_what_is_not_allowed_is_said_in_a_line(connection, place):
     krp, (model, front) = a_map(frame), classifier(frame)
     for wrong, told in (
         ({"label": "y"}, "a map says nothing"),
-        ({"features": krp}, "a map has its own"),
+        ({"map": krp}, "this is one itself"),
         ({"rows": 1}, "rows=1"),
         ({"timed": 3}, "timed=3"),
     ):
@@ -473,9 +494,11 @@ def test_what_is_not_allowed_is_said_in_a_line(connection, place):
     with pytest.raises(ColumnError, match="predicts numbers"):
         db.report(regression(frame), "t", label="y")
     with pytest.raises(ParameterError, match="weighs no feature of"):
-        db.report(model, "t", features=sqlkrp.RandomFourier(4, random_state=0).fit(frame[["a"]]))
+        db.report(model, "t", map=sqlkrp.RandomFourier(4, random_state=0).fit(frame[["a"]]))
     with pytest.raises(ParameterError, match="not a map"):
         db.report(frame, "t")
+    with pytest.raises(ParameterError, match="ndarray is no table with names"):
+        krp.report(frame[["a", "b", "c"]].to_numpy())
     place.store(pd.DataFrame({"row": [1, 2], "feature": ["a", "b"], "value": [1.0, 2]}))
     long = place.database.source("t", long=("row", "feature", "value"))
     with pytest.raises(ParameterError, match="one column a feature"):
@@ -555,10 +578,10 @@ def test_the_command_of_a_model_takes_its_label_and_its_map(run_cli, tmp_path):
     model, krp = classifier(frame)
     model.save(tmp_path / "m.json")
     krp.save(tmp_path / "krp.json")
-    run_cli("report", "m.json", "--file", "t.csv", "--label", "y", "--features", "krp.json",
+    run_cli("report", "m.json", "--file", "t.csv", "--label", "y", "--map-file", "krp.json",
             "--rows", 10, "--runs", 1, "-q", "-o", "r.html")  # fmt: skip
     text = Page((tmp_path / "r.html").read_text()).text
-    assert "--label y --features krp.json" in text
+    assert "--label y --map-file krp.json" in text
     assert "How far distances are off" in text
     done = run_cli("report", "krp.json", "--file", "t.csv", "--label", "y", "-o", "s.html", code=2)
     assert "a map says nothing" in done.stderr

@@ -445,7 +445,7 @@ class Database(Shown):
         table: TableOrFile | TableSource,
         *,
         label: str | None = None,
-        features: Any = None,
+        map: Any = None,
         rows: int = 200,
         runs: int = 3,
         seed: int = 0,
@@ -458,8 +458,8 @@ class Database(Shown):
         It says how far distances are off on a sample of so many ``rows``, drawn by the ``seed``;
         for maps of other sizes and another pool, too, of which there are as many ``runs``, and for
         other numbers of features if you name these ``components``. Of a model it says how it was
-        found, and what it says of the table: with a ``label`` how often rightly. ``features`` is
-        the map whose features a model weighs. It says what the SQL costs, whether it equals NumPy,
+        found, and what it says of the table: with a ``label`` how often rightly. ``map`` is the one
+        whose features a model weighs. It says what the SQL costs, whether it equals NumPy,
         and what the columns hold beside what they held before. Only aggregates are fetched. Without
         ``timed`` it says no seconds, and is the same page each time. What the page says repeats it
         is the ``command``, or else this call.
@@ -467,7 +467,7 @@ class Database(Shown):
         from sqlkrp.report.making import report_in
 
         return report_in(
-            self._session, fitted, table, label=label, features=features, rows=rows, runs=runs,
+            self._session, fitted, table, label=label, map=map, rows=rows, runs=runs,
             seed=seed, components=components, timed=timed, command=command,
         )  # fmt: skip
 

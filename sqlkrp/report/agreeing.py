@@ -37,6 +37,8 @@ _STRIPS, _SIDES = 6, 4
 _SHARES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 # More classes are no matrix that anybody reads, and their pairs are many.
 _MOST_CLASSES = 200
+# A label may hold other values than the model's classes, but not one for each row.
+_OTHER_VALUES = 1_000
 
 
 def agreement_in(sample: Sample, model: Model, label: str | None) -> tuple[Agreement, Spent]:
@@ -151,6 +153,7 @@ class _Scores:
     def _confused(self, found: Agreement, place: Callable[[Any], int | None]) -> Agreement:
         """With the classes that are so."""
         size, label = len(found.classes), self._said[0]
+        self._require_few_values(size)
         confusion, unknown, unlabelled = np.zeros((size, size)), 0, 0
         for true, said, count in self._rows(
             f"SELECT {self._true}, {label}, COUNT(*) FROM {self._table} "
@@ -161,7 +164,9 @@ class _Scores:
                 unlabelled += int(count)
             elif row is None:
                 unknown += int(count)
-            elif said is not None:
+            elif said is None:
+                unlabelled += int(count)
+            else:
                 confusion[row, place(said)] += count
         if not confusion.sum():
             raise ColumnError(
@@ -176,6 +181,18 @@ class _Scores:
             measures=_measures_of(confusion),
             calibrated=self._calibrated(place),
         )
+
+    def _require_few_values(self, n_classes: int) -> None:
+        """Raise ColumnError where a column holds so many values that it can be no label."""
+        most = 2 * n_classes + _OTHER_VALUES
+        values = f"SELECT DISTINCT {self._true} AS v FROM {self._table} LIMIT {most + 1}"
+        ((count,),) = self._rows(f"SELECT COUNT(*) FROM ({values}) AS different")
+        if count > most:
+            raise ColumnError(
+                f"column {self._label!r} of {self._sample.whole.name} has more than {most:,} "
+                f"values, and the model knows {n_classes:,} classes: name its label, or leave it "
+                "out"
+            )
 
     def _calibrated(self, place: Callable[[Any], int | None]) -> tuple[Calibrated, ...]:
         """Of two classes how often the second is so where it is probable; of more the likeliest."""

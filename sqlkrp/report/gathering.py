@@ -40,8 +40,9 @@ __all__ = ["gathered"]
 _ACROSS = 26
 # Of the map's own number of features, where maps of other sizes are drawn.
 _SIZES = (0.25, 0.5, 1, 2)
-# Rows that features are computed of to see how long it takes; a model says something of all.
-_TIMED_ROWS = 20_000
+# Rows that features are computed of to see how long it takes, but no more than so many numbers; a
+# model says something of all.
+_TIMED_ROWS, _TIMED_NUMBERS = 20_000, 10_000_000
 _TERMS = 15
 # To exchange the values of more columns would take longer than all else.
 _MOST_COLUMNS = 300
@@ -50,11 +51,11 @@ _ROUNDING = 1e-9
 
 
 def gathered(
-    session: Session, fitted: Any, table: Any, wanted: Wanted, of_features: Any = None
+    session: Session, fitted: Any, table: Any, wanted: Wanted, of_map: Any = None
 ) -> Found:
-    """All that a report says; ``of_features`` is the map whose features a model weighs."""
+    """All that a report says; ``of_map`` is the map whose features a model weighs."""
     require_fitted("fitted", fitted)
-    one = _map_of(fitted, of_features)
+    one = _map_of(fitted, of_map)
     several = [fitted] if one is None or one is fitted else [fitted, one]
     with sample_in(session, several, table, wanted.asked, "a report") as sample:
         if not sample.count:
@@ -96,11 +97,11 @@ def _map_of(fitted: Fitted, given: Any) -> FeatureMap | None:
     """The map that is measured: what is reported on, or the one that a model's features are of."""
     if isinstance(fitted, FeatureMap):
         if given is not None:
-            raise ParameterError("features is of a model, and a map has its own: leave it out")
+            raise ParameterError("map is of a model, and this is one itself: leave it out")
         return fitted
     if given is None:
         return None
-    require_map("features", given)
+    require_map("map", given)
     assert isinstance(fitted, Model)
     if not set(given.program.names) & set(fitted.names):
         raise ParameterError(
@@ -124,7 +125,7 @@ def _distances(
     if one is None:
         return None, (
             "a model weighs features and estimates no kernel itself: give the map that it was "
-            "trained with (--features MAP), or see what sqlkrp distortion says of that"
+            "trained with (--map-file MAP), or see what sqlkrp distortion says of that"
         )
     try:
         family = family_of(one)
@@ -294,7 +295,8 @@ def _sizes_of(found: Preflight) -> tuple[tuple[str, int, int | None], ...]:
 
 def _spent(sample: Sample, fitted: Fitted) -> Spent:
     """The features of some rows as a temporary table, which takes as long as a table does."""
-    session, rows = sample.session, min(sample.n_rows, _TIMED_ROWS)
+    session, width = sample.session, len(fitted.program.names)
+    rows = min(sample.n_rows, _TIMED_ROWS, max(1, _TIMED_NUMBERS // width))
     data = few_rows(session, sample.whole, None if rows == sample.n_rows else rows)
     query, _ = query_of(session, fitted, data, Options(), run_now=True)
     query = replace(query, options=replace(query.options, keep=()))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sqlkrp.maps.advice import counted
-from sqlkrp.report.found import Found
+from sqlkrp.report.found import Agreement, Found
 from sqlkrp.report.pieces import measure, percent, sentence
 from sqlkrp.report.text import Html, brief, element, joined, shortened
 
@@ -78,7 +78,7 @@ def _tiles(found: Found) -> Html:
     if found.agreement is not None and found.agreement.measures:
         name, value = found.agreement.measures[0]
         given.append(
-            (f"{measure(name)}, this table", f"{value:.4g}", f"{found.agreement.rows:,} rows")
+            (f"{measure(name)}, this table", f"{value:.4g}", f"{_labelled(found.agreement):,} rows")
         )
     check = found.verification
     off = max((relative for _, _, relative in check.worst(1)), default=0.0)
@@ -91,6 +91,11 @@ def _tiles(found: Found) -> Html:
         ),
         class_="tiles",
     )
+
+
+def _labelled(told: Agreement) -> int:
+    """The rows that measures are of."""
+    return told.rows - told.unlabelled - told.unknown
 
 
 def _told_of_training(training: Mapping[str, Any] | None) -> list[tuple[str, str, str]]:

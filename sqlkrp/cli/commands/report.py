@@ -35,7 +35,7 @@ def _add_arguments(one: Parser) -> None:
         help="of a model: the column that it predicts, to say how often rightly",
     )
     group.add_argument(
-        "--features",
+        "--map-file",
         metavar="MAP",
         type=path,
         help="of a model: the file of the map whose features it weighs, to say how far distances "
@@ -86,18 +86,18 @@ def _add_sample(group: argparse._ArgumentGroup) -> None:
 
 def _run(given: argparse.Namespace) -> int:
     require_matplotlib()
-    read = [given.map, *(one for one in (given.features, given.file) if one is not None)]
+    read = [given.map, *(one for one in (given.map_file, given.file) if one is not None)]
     for one in read:
         require_other_file(Path(given.out), as_file(one))
     require_new(given.out, given.replace)
     fitted = load(given.map)
-    features = None if given.features is None else load_map(given.features)
+    weighed = None if given.map_file is None else load_map(given.map_file)
     with open_database(given, given.file) as database:
         found = database.report(
             fitted,
             table_of(given, given.file),
             label=given.label,
-            features=features,
+            map=weighed,
             rows=given.rows,
             runs=given.runs,
             seed=given.seed,
@@ -114,10 +114,10 @@ def _run(given: argparse.Namespace) -> int:
 def _command(given: argparse.Namespace) -> str:
     """What repeats it, without what nobody else is to see."""
     words = ["sqlkrp", "report", given.map]
-    for name in ("db", "table", "file", "label", "features"):
+    for name in ("db", "table", "file", "label", "map_file"):
         value = getattr(given, name)
         if value is not None:
-            words += [f"--{name}", hidden(value)]
+            words += [f"--{name.replace('_', '-')}", hidden(value)]
     for name in ("rows", "runs", "seed"):
         words += [f"--{name}", str(getattr(given, name))]
     if given.components:
