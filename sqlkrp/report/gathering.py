@@ -139,6 +139,8 @@ def _distances(
     sizes = wanted.asked.components or _sizes(own.components)
     found = replace(own, curve=_curve(family, bench, sizes, wanted, own.components))
     other = family.with_other_pool()
+    if not wanted.asked.components:  # of independent entries, larger maps take most of the time
+        sizes = tuple(size for size in sizes if size <= own.components)
     others = () if other is None else _curve(other[1], bench, sizes, wanted)
     pairs = None if family.kernel.is_centred else bench.binned(family.map.program, _ACROSS)
     return Distances(found, other and other[0] if others else None, others, pairs), ""
