@@ -11,6 +11,7 @@ import browser
 import numpy as np
 import pandas as pd
 import pytest
+from engines import Spark
 from hostile import HOSTILE
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.pipeline import make_pipeline
@@ -371,6 +372,25 @@ def test_columns_that_have_moved_are_told(place):
     assert "b has moved by 2.00 standard deviations" in checked(report).text
 
 
+def test_what_is_said_is_told_beside_what_was_said_in_training(connection):
+    frame = table(200)
+    model = sqlkrp.train(frame, "y", exclude=["z"], maps=[sqlkrp.KRP(2, 4)])
+    numbers = sqlkrp.train(frame, "z", exclude=["y"], maps=[sqlkrp.KRP(2, 4)])
+    later = frame.assign(a=frame.a + 4)
+    store(connection, later)
+    db = sqlkrp.connect(connection)
+    told = db.report(model, "t", **FEW).found.agreement
+    said = model.predict(later[["a", "b", "c"]])
+    assert dict(told.said) == pytest.approx({one: (said == one).mean() for one in ("no", "yes")})
+    counts = np.array(model.training["held_out"]["confusion"]).sum(axis=0)
+    assert dict(told.said_before)["yes"] == pytest.approx(counts[1] / counts.sum())
+    told = db.report(numbers, "t", **FEW).found.agreement
+    said = np.sort(numbers.predict(later[["a", "b", "c"]]))
+    assert dict(told.said)["50%"] == pytest.approx(said[99])  # the 100th of 200
+    assert dict(told.said_before)["50%"] == numbers.training["held_out"]["predictions"]["0.5"]
+    assert dict(told.said)["50%"] > dict(told.said_before)["95%"]
+
+
 def test_texts_that_are_none_of_those_that_are_read_are_told(connection):
     frame = table().assign(kind=["x", "y", "x", "z"] * 10)
     read = frame[["a", "b", "c", "kind"]]
@@ -533,6 +553,32 @@ def test_without_matplotlib_it_says_what_to_install(connection, monkeypatch, run
     done = run_cli("report", "krp.map.json", "--file", "t.csv", "-o", "r.html", code=2)
     assert "pip install 'sqlkrp[report]'" in done.stderr
     assert not (tmp_path / "r.html").exists()
+
+
+@pytest.mark.slow
+def test_spark_finds_what_duckdb_does(spark_session, connection):
+    spark, frame = Spark(spark_session), table()
+    (model, krp), number = classifier(frame), regression(frame)
+    store(connection, frame)
+    spark.store(frame, "rows_of_report")
+    try:
+        for one, label, options in ((model, "y", {"map": krp}), (number, "z", {})):
+            here = sqlkrp.connect(connection).report(
+                one, "t", label=label, rows=40, runs=1, **options
+            )
+            there = spark.database.report(
+                one, "rows_of_report", label=label, rows=40, runs=1, **options
+            )
+            checked(there)
+            assert there.found.agreement.confusion == here.found.agreement.confusion
+            told, wanted = there.found.agreement.measures, here.found.agreement.measures
+            assert dict(told) == pytest.approx(dict(wanted))
+            if label == "y":  # all rows are drawn, in whatever order
+                found, known = (one.found.distances.measured for one in (there, here))
+                assert found.draws[0].mean == pytest.approx(known.draws[0].mean)
+    finally:
+        spark.drop("rows_of_report")
+    assert not [one for one in spark_session.catalog.listTables() if "sqlkrp" in one.name]
 
 
 # --- files and the command ------------------------------------------------------------------------
