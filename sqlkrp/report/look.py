@@ -55,7 +55,9 @@ vertical-align:top}}
 th:first-child,td:first-child{{text-align:left;padding-left:0;overflow-wrap:anywhere;min-width:7rem}}
 thead th{{color:var(--muted);font-weight:600}}
 tbody th{{font-weight:400}}
-.said{{text-align:left}}
+.charts td,.charts th{{padding-left:.4rem;padding-right:.4rem}}
+.charts td:first-child,.charts th:first-child{{padding-left:0;min-width:5rem}}
+.texts td{{text-align:left}}.texts th{{text-align:left}}
 .grid td{{text-align:center;padding:.3rem .25rem;border:1px solid var(--paper);min-width:2.2rem}}
 .grid th:first-child{{min-width:0;white-space:nowrap;padding-right:.5rem}}
 .grid th{{border:0;font-weight:400;max-width:9rem;overflow-wrap:anywhere;color:var(--ink)}}

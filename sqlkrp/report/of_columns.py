@@ -40,11 +40,11 @@ def _inputs(found: Found) -> Html:
         if known
         else "Means and standard deviations of this table; of those before nothing is kept."
     )
-    ordered = list(found.inputs)
-    if known:
-        ordered.sort(key=lambda one: -abs(one.moved or 0.0))
+    # What is the same in all rows says least.
+    ordered = sorted(found.inputs, key=lambda one: (-abs(one.moved or 0.0), one.std == 0))
     rows = [_column_row(one, known) for one in ordered[:MOST_ROWS]]
-    head = ["input", "missing", "mean", "±", *(["then", "±", "moved"] if known else [])]
+    moved, then = (["moved"], ["then", "±"]) if known else ([], [])
+    head = ["input", *moved, "mean", "±", *then, "missing"]
     lines = [
         element("h3", counted(len(found.inputs), "input")),
         _farthest(ordered[0]) if known else Html(),
@@ -70,7 +70,9 @@ def _left_out(found: Found) -> Html:
     rows = named[:MOST_ROWS]
     return joined(
         element("h3", f"{counted(len(named), 'column')} left out"),
-        table(("column", "why"), rows, len(named) - len(rows), "column"),
+        element(
+            "div", table(("column", "why"), rows, len(named) - len(rows), "column"), class_="texts"
+        ),
     )
 
 
@@ -80,6 +82,8 @@ def _farthest(one: Column) -> Html:
     if moved > _FAR:
         text = f"{shortened(one.name, 80)} has moved by {moved:.2f} standard deviations since then."
         return element("p", text, class_="bad")
+    if moved < _LEAST:
+        return element("p", "No mean has moved.")
     return element("p", f"No mean has moved by more than {moved:.2f} standard deviations.")
 
 
@@ -93,20 +97,18 @@ def _unread(found: Found) -> Html:
 
 
 def _column_row(one: Column, known: bool) -> list[Any]:
-    row: list[Any] = [
-        shortened(one.name, 80),
-        percent(one.share_missing) if one.share_missing else "0",
-    ]
-    row += [f"{one.mean:.4g}", f"{one.std:.3g}"]
+    """A row of the table; nothing where nobody knows what was before."""
+    moved, then = [], []
     if known and one.moved is None:
-        return [*row, "", "", ""]
-    if known:
-        moved = one.moved or 0.0
-        far = "bad" if abs(moved) > _FAR else None
-        told = f"{moved:+.2f}" if abs(moved) >= _LEAST else "0"
-        row += [f"{one.mean_before:.4g}", f"{one.std_before:.3g}"]
-        row.append(element("span", told, class_=far))
-    return row
+        moved, then = [""], ["", ""]
+    elif one.moved is not None:
+        told = f"{one.moved:+.2f}" if abs(one.moved) >= _LEAST else "0"
+        moved = [element("span", told, class_="bad" if abs(one.moved) > _FAR else None)]
+        then = [f"{one.mean_before:.4g}", f"{one.std_before:.3g}"]
+    missing = percent(one.share_missing) if one.share_missing else "0"
+    return [
+        shortened(one.name, 80), *moved, f"{one.mean:.4g}", f"{one.std:.3g}", *then, missing,
+    ]  # fmt: skip
 
 
 def _without_terms(found: Found) -> Html:

@@ -18,6 +18,7 @@ from sqlkrp.report.axes import (
     number_text,
 )
 from sqlkrp.report.drawing import COLOURS, MUTED, drawn
+from sqlkrp.report.pieces import measure
 from sqlkrp.report.text import Html, brief, shortened
 
 __all__ = ["candidates_chart", "penalties_chart", "sizes_chart"]
@@ -53,12 +54,14 @@ def candidates_chart(told: Mapping[str, Any]) -> Html:
         axes.set_ylim(-0.6, len(better) - 0.1)
         axes.xaxis.set_major_locator(few_ticks(5))
         axes.xaxis.set_major_formatter(number_text)
-        axes.set_xlabel(f"{told['metric']} in {told['folds']} folds, ± their standard deviation")
+        axes.set_xlabel(
+            f"{measure(told['metric'])} in {told['folds']} folds, ± their standard deviation"
+        )
 
     best = better[-1]
     words = (
         f"What {len(told['candidates'])} candidates came to: {brief(best['name'])} is the best, "
-        f"with {told['metric']} {number_text(best['mean'])}, and the columns alone "
+        f"with {measure(told['metric'])} {number_text(best['mean'])}, and the columns alone "
         f"{number_text(raw['mean'])}"
     )
     return drawn("candidates", words, (WIDE, 70 + 31 * len(better)), draw)
@@ -85,11 +88,11 @@ def sizes_chart(told: Mapping[str, Any], lines: Mapping[str, Sequence[Mapping[st
         sizes = sorted({one["features"] for line in lines.values() for one in line})
         logarithmic(axes.xaxis, sizes)
         axes.set_xlabel("features, those of the columns too")
-        axes.set_ylabel(told["metric"])
+        axes.set_ylabel(measure(told["metric"]))
         axes.yaxis.set_major_formatter(number_text)
         legend_below(figure)
 
-    words = f"{told['metric']} in folds against the number of features"
+    words = f"{measure(told['metric'])} in folds against the number of features"
     return drawn("sizes", words, (WIDE, 280 + 20 * (len(lines) + 1)), draw)
 
 
@@ -111,12 +114,12 @@ def penalties_chart(told: Mapping[str, Any], lines: Sequence[Mapping[str, Any]])
             *_worth_seeing(told, [y for one in lines[:_LINES] for _, y in one["by_penalty"]])
         )
         axes.set_xlabel("penalty, a row")
-        axes.set_ylabel(told["metric"])
+        axes.set_ylabel(measure(told["metric"]))
         axes.yaxis.set_major_formatter(number_text)
         axes.xaxis.set_major_formatter(lambda value, _: _power(value))
         legend_below(figure)
 
-    words = f"{told['metric']} in folds against the penalty"
+    words = f"{measure(told['metric'])} in folds against the penalty"
     return drawn("penalties", words, (WIDE, 280 + 20 * (min(len(lines), _LINES) + 1)), draw)
 
 
