@@ -927,9 +927,9 @@ MUTANTS = [
         ("tests/test_report.py::test_pairs_are_counted_as_in_numpy",),
     ),
     Mutant(
-        "sqlkrp/report/agreeing.py",
-        "confusion[row, place(said)] += count",
-        "confusion[place(said), row] += count",
+        "sqlkrp/report/said_classes.py",
+        "confusion[row, column] += count",
+        "confusion[column, row] += count",
         "what is said and what is so are exchanged",
         ("tests/test_report.py::test_a_classifier_is_held_against_its_label",),
     ),

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import time
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from sqlkrp.engines.asking import query_of, written
-from sqlkrp.engines.creating import require_room
+from sqlkrp.engines.asking import query_of
 from sqlkrp.engines.distortion import Bench, Sample, sample_in
-from sqlkrp.engines.growing import few_rows
 from sqlkrp.engines.session import Session
 from sqlkrp.engines.sources import TableSource
 from sqlkrp.engines.verifying import verified
-from sqlkrp.errors import LimitError, ParameterError
+from sqlkrp.errors import ParameterError
 from sqlkrp.maps.feature_map import FeatureMap, require_map
 from sqlkrp.maps.fitted import Fitted, require_fitted
 from sqlkrp.models.explaining import Explanation, explain
@@ -26,12 +20,10 @@ from sqlkrp.models.model import Model
 from sqlkrp.quality.asked import Family, family_of
 from sqlkrp.quality.measuring import curve_of, measured
 from sqlkrp.report.agreeing import agreement_in
-from sqlkrp.report.found import Agreement, Column, Cost, Distances, Found, Spent, Wanted
-from sqlkrp.sql.forms import FORMS
+from sqlkrp.report.costing import cost_of
+from sqlkrp.report.found import Agreement, Distances, Found, Spent, Wanted
+from sqlkrp.report.holding import held_in
 from sqlkrp.sql.options import Options
-from sqlkrp.sql.statement import Preflight
-from sqlkrp.stages import Category
-from sqlkrp.summaries.facts import preflight_of
 from sqlkrp.version import __version__
 
 __all__ = ["gathered"]
@@ -40,14 +32,9 @@ __all__ = ["gathered"]
 _ACROSS = 26
 # Of the map's own number of features, where maps of other sizes are drawn.
 _SIZES = (0.25, 0.5, 1, 2)
-# Rows that features are computed of to see how long it takes, but no more than so many numbers; a
-# model says something of all.
-_TIMED_ROWS, _TIMED_NUMBERS = 20_000, 10_000_000
 _TERMS = 15
 # To exchange the values of more columns would take longer than all else.
 _MOST_COLUMNS = 300
-# Of shares that are added up.
-_ROUNDING = 1e-9
 
 
 def gathered(
@@ -65,7 +52,7 @@ def gathered(
         distances, why_not = _distances(sample, one, wanted)
         agreement, spent = _agreement(sample, fitted, wanted)
         terms, no_terms = _terms(sample, fitted)
-        inputs, unread = _inputs(sample, fitted)
+        inputs, unread = held_in(sample, fitted)
         drawn = TableSource(session, sample.data)
         check = verified(session, fitted, drawn, Options(), sample.count, None)
         return Found(
@@ -85,7 +72,7 @@ def gathered(
             without_distances=why_not,
             training=fitted.training,
             agreement=agreement,
-            cost=_cost(sample, fitted, wanted, spent),
+            cost=cost_of(sample, fitted, wanted, spent),
             terms=terms,
             without_terms=no_terms,
             verification=check,
@@ -192,124 +179,3 @@ def _terms(sample: Sample, fitted: Fitted) -> tuple[Explanation | Importance | N
     query, _ = query_of(session, model, TableSource(session, sample.data), Options(), run_now=True)
     listed = f"SELECT * FROM {sample.data.relation}"
     return importance(session, query, model, listed), ""
-
-
-# --- columns --------------------------------------------------------------------------------------
-
-
-def _inputs(
-    sample: Sample, fitted: Fitted
-) -> tuple[tuple[Column, ...], tuple[tuple[str, float], ...]]:
-    """What each input holds here, beside what it held where the map or model was made.
-
-    And the columns of texts of which some are none that it reads.
-    """
-    prepare = fitted.twin.prepare
-    session = sample.session
-    source = TableSource(session, sample.whole.encoded(prepare, session.dialect))
-    now = source.statistics(prepare.columns).without_gaps()
-    is_known = _is_standard(fitted) & (prepare.scale > 0) & (prepare.scale != 1)
-    again = {one.name for one in prepare.categories if one.is_column}
-    means = dict(zip(prepare.columns, now.mean.tolist(), strict=True))
-    unread = tuple(_unread(prepare.categories, means)) if _reads_all(fitted) else ()
-    return tuple(_columns(prepare, now, is_known, again, sample.n_rows)), unread
-
-
-def _reads_all(fitted: Fitted) -> bool:
-    """Whether there is an indicator for each text; encoders of others may drop one on purpose."""
-    return isinstance(fitted, FeatureMap) or bool(fitted.training)
-
-
-def _unread(
-    categories: Sequence[Category], means: Mapping[str, float]
-) -> Iterator[tuple[str, float]]:
-    """Columns of texts, with the share of rows that hold none of those that have an indicator."""
-    by_column: dict[str, list[float]] = {}
-    for one in categories:
-        if one.value is not None or one.missing:
-            by_column.setdefault(one.column, []).append(means[one.name])
-    for column, shares in by_column.items():
-        share = 1 - sum(shares)
-        if len(shares) > 1 and share > _ROUNDING:  # of two texts the first has none
-            yield column, share
-
-
-def _columns(prepare: Any, now: Any, is_known: Any, again: set[str], rows: int) -> Iterator[Column]:
-    for place, (name, told) in enumerate(zip(prepare.columns, prepare.told, strict=True)):
-        if name in again:  # what was filled or held in another way, too
-            continue
-        before = is_known[place]
-        yield Column(
-            told,
-            1 - float(now.count[place]) / max(1, rows),
-            float(now.mean[place]),
-            float(now.std[place]),
-            float(prepare.shift[place]) if before else None,
-            1 / float(prepare.scale[place]) if before else None,
-        )
-
-
-def _is_standard(fitted: Fitted) -> np.bool_:
-    """Whether columns are shifted by their means, and divided by their standard deviations."""
-    if fitted.training:
-        return np.True_
-    if isinstance(fitted, FeatureMap):
-        return np.bool_(fitted.settled().first.scaling == "standard")
-    features = fitted.features if isinstance(fitted, Model) else None
-    return np.bool_(features is not None and features.first.scaling == "standard")
-
-
-# --- the SQL --------------------------------------------------------------------------------------
-
-
-def _cost(sample: Sample, fitted: Fitted, wanted: Wanted, spent: Spent | None) -> Cost:
-    """What its statement takes, and how long it took."""
-    dialect = sample.session.dialect
-    found = preflight_of(fitted, dialect=dialect.name)
-    work = fitted.program.cost
-    nothing = Cost(dialect.name, "", "", work.additions, work.products, (), None, None)
-    if isinstance(found, str):
-        return replace(nothing, problem=found)
-    work = FORMS[found.form].cost(fitted.program, found.plan)
-    problem = None
-    if wanted.timed and spent is None:
-        try:
-            spent = _spent(sample, fitted)
-        except LimitError as bad:
-            problem = str(bad)
-    return replace(
-        nothing,
-        form=found.form,
-        because=found.because,
-        additions=work.additions,
-        products=work.products,
-        sizes=_sizes_of(found),
-        problem=problem,
-        spent=spent if wanted.timed else None,
-    )
-
-
-def _sizes_of(found: Preflight) -> tuple[tuple[str, int, int | None], ...]:
-    return tuple(
-        (check.what, check.found, check.limit) for check in (*found.checks, *found.table_checks)
-    )
-
-
-def _spent(sample: Sample, fitted: Fitted) -> Spent:
-    """The features of some rows as a temporary table, which takes as long as a table does."""
-    session, width = sample.session, len(fitted.program.names)
-    rows = min(sample.n_rows, _TIMED_ROWS, max(1, _TIMED_NUMBERS // width))
-    data = few_rows(session, sample.whole, None if rows == sample.n_rows else rows)
-    query, _ = query_of(session, fitted, data, Options(), run_now=True)
-    query = replace(query, options=replace(query.options, keep=()))
-    statement = written(session, query)
-    require_room(session, statement, query, view=False)
-    with contextlib.ExitStack() as soon, session.holding(statement):
-        name = sample.named("timed", soon)
-        started = time.perf_counter()
-        session.rows(f"EXPLAIN {statement.text}", "planning features")
-        planned = time.perf_counter()
-        session.create_temporary(name, statement.text, "computing features")
-        ended = time.perf_counter()
-    planning = planned - started
-    return Spent(rows, planning, max(0.0, ended - planned - planning))

@@ -33,7 +33,7 @@ def brief(told: str) -> str:
     >>> brief("columns + KRP(degree=3, n_components=200, pool='hadamard') gains")
     'columns + KRP of degree 3, 200 features gains'
     """
-    return re.sub(r"\b(\w+)\(((?:[^()]|\([^()]*\))*)\)", _in_few_words, told)
+    return re.sub(r"\b(\w+)\(((?:[^()]|\([^()]*\))*)\)", _in_few_words, shortened(told, 2000))
 
 
 def _in_few_words(match: re.Match[str]) -> str:
