@@ -1,5 +1,6 @@
 """Reports: what they say, that they show every name as text, and that they ask for nothing."""
 
+import contextlib
 import html.parser
 import math
 import re
@@ -11,7 +12,7 @@ import browser
 import numpy as np
 import pandas as pd
 import pytest
-from engines import Spark
+from engines import Spark, SQLite
 from hostile import HOSTILE
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.pipeline import make_pipeline
@@ -474,6 +475,24 @@ def test_tables_of_one_row_and_of_none(connection):
     connection.execute("DELETE FROM t")
     with pytest.raises(ParameterError, match="has no rows: give a table that has some"):
         db.report(a_map(frame), "t")
+
+
+def test_what_an_engine_does_not_take_is_told(tmp_path):
+    frame = table()
+    wide = sqlkrp.RandomProjection(2100, random_state=0).fit(frame[["a", "b", "c"]])
+    weights = {"intercept": 0.0, "coef": np.ones(2100)}
+    with contextlib.closing(SQLite(tmp_path / "t.sqlite")) as sqlite:
+        sqlite.store(frame)
+        given = {"rows": 5, "runs": 1, "components": [10]}
+        page = checked(sqlite.database.report(wide, "t", **given))
+        assert "sqlite takes at most 2,000 entries in a SELECT" in page.text
+        assert "Not compared, as sqlite does not take the SQL" in page.text
+        model = sqlkrp.model(map=wide, **weights)
+        page = checked(sqlite.database.report(model, "t", label="z", **given))  # as a polynomial
+        assert "How it does on this table" in page.text
+        model = sqlkrp.model(map=wide, **weights).written_as("features")
+        checked(sqlite.database.report(model, "t", label="z", **given))
+        assert sqlite.objects() == ["t"]
 
 
 def test_rows_in_memory_have_a_page_too(tmp_path):

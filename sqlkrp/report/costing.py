@@ -34,8 +34,8 @@ def cost_of(sample: Sample, fitted: Fitted, wanted: Wanted, spent: Spent | None)
     if isinstance(found, str):
         return replace(nothing, problem=found)
     work = FORMS[found.form].cost(fitted.program, found.plan)
-    problem = None
-    if wanted.timed and spent is None:
+    problem = next(iter(found.problems), None)
+    if wanted.timed and spent is None and problem is None:
         try:
             spent = _spent(sample, fitted)
         except LimitError as bad:

@@ -177,5 +177,6 @@ class Found:
     cost: Cost
     terms: Explanation | Importance | None
     without_terms: str
-    verification: Verification
+    verification: Verification | None
+    """None of what the engine does not take; then the cost says why."""
     version: str

@@ -11,7 +11,7 @@ from sqlkrp.engines.distortion import Bench, Sample, sample_in
 from sqlkrp.engines.session import Session
 from sqlkrp.engines.sources import TableSource
 from sqlkrp.engines.verifying import verified
-from sqlkrp.errors import ParameterError
+from sqlkrp.errors import LimitError, ParameterError
 from sqlkrp.maps.feature_map import FeatureMap, require_map
 from sqlkrp.maps.fitted import Fitted, require_fitted
 from sqlkrp.models.explaining import Explanation, explain
@@ -54,7 +54,9 @@ def gathered(
         terms, no_terms = _terms(sample, fitted)
         inputs, unread = held_in(sample, fitted)
         drawn = TableSource(session, sample.data)
-        check = verified(session, fitted, drawn, Options(), sample.count, None)
+        check = None
+        with contextlib.suppress(LimitError):
+            check = verified(session, fitted, drawn, Options(), sample.count, None)
         return Found(
             kind=fitted.kind,
             title=fitted.title,
@@ -163,7 +165,10 @@ def _agreement(
                 "nothing: leave it out"
             )
         return None, None
-    return agreement_in(sample, fitted, wanted.label)
+    try:
+        return agreement_in(sample, fitted, wanted.label)
+    except LimitError:  # which the cost says, too
+        return None, None
 
 
 def _terms(sample: Sample, fitted: Fitted) -> tuple[Explanation | Importance | None, str]:

@@ -46,7 +46,10 @@ def _limit(there: int, limit: int | None) -> tuple[Any, Any]:
 
 def verification(found: Found) -> Html:
     """What the SQL computes of a sample, held against NumPy."""
-    check = found.verification
+    check, title = found.verification, "SQL against NumPy"
+    if check is None:
+        told = f"Not compared, as {found.cost.dialect} does not take the SQL: see what it costs."
+        return section(title, element("p", told))
     verdict = (
         element("b", "Equal", class_="good")
         if check.ok
@@ -57,7 +60,7 @@ def verification(found: Found) -> Html:
         for name, absolute, relative in check.worst(3)
     ]
     return section(
-        "SQL against NumPy",
+        title,
         element("p", verdict, f" within a relative error of {check.tolerance:g}, on "
                 f"{counted(check.rows, 'row')}, {check.form} form; the largest differences:"),
         table(("output", "absolute", "relative"), rows),
