@@ -897,6 +897,42 @@ MUTANTS = [
         "what components share is counted twice",
         ("tests/test_distortion.py::test_what_theory_predicts_is_measured",),
     ),
+    # --- reports
+    Mutant(
+        "sqlkrp/report/text.py",
+        "return value if isinstance(value, Html) else Html(escape(shortened(value, 2000)))",
+        "return value if isinstance(value, Html) else Html(shortened(value, 2000))",
+        "names of the user's are part of a page",
+        ("tests/test_report.py::test_hostile_names_are_texts",),
+    ),
+    Mutant(
+        "sqlkrp/report/drawing.py",
+        '"text.parse_math": False',
+        '"text.parse_math": True',
+        "a name with a $ is a formula in a chart",
+        ("tests/test_report.py::test_hostile_names_are_texts_of_charts",),
+    ),
+    Mutant(
+        "sqlkrp/report/drawing.py",
+        """(r'\\bid="', f'id="{name}-')""",
+        """(r'\\bid="', 'id="')""",
+        "one chart is clipped as another one is",
+        ("tests/test_report.py::test_a_regression_is_held_against_its_label",),
+    ),
+    Mutant(
+        "sqlkrp/sql/cells.py",
+        "CASE WHEN {is_first} THEN 2 * b ELSE 2 * d END AS h",
+        "CASE WHEN {is_first} THEN 2 * b ELSE 2 * b END AS h",
+        "half of the hexagons lie upon each other",
+        ("tests/test_report.py::test_pairs_are_counted_as_in_numpy",),
+    ),
+    Mutant(
+        "sqlkrp/report/said_classes.py",
+        "confusion[row, column] += count",
+        "confusion[column, row] += count",
+        "what is said and what is so are exchanged",
+        ("tests/test_report.py::test_a_classifier_is_held_against_its_label",),
+    ),
     # --- verification and the command line
     Mutant(
         "sqlkrp/verification.py",

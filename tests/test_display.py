@@ -112,6 +112,22 @@ def test_a_model_of_many_classes_shows_its_last_name():
     assert "decision_8, ..., decision_19<" in model._repr_html_()
 
 
+def test_a_map_shows_which_kernel_it_estimates(monkeypatch):
+    monkeypatch.delitem(sys.modules, "sklearn", raising=False)
+    texts = Page(sqlkrp.KRP(2, 100, coef0=0.5, gamma=2).fit(["a", "b"])._repr_html_()).texts
+    assert "(2 ⟨x, y⟩ + 0.5)^2 of its columns as it prepares them" in texts
+    assert "squared ones at best within 11.3% on average (sqlkrp report)" in texts
+    assert "estimates" not in Page(sqlkrp.PCA(1).fit(dyadic(9, 2))._repr_html_()).texts
+
+
+def test_a_trained_model_shows_what_it_is_worth():
+    frame = dyadic(60, 2).assign(y=range(60))
+    model = sqlkrp.train(frame, "y", maps=[sqlkrp.KRP(2, 4)])
+    texts = Page(model._repr_html_()).texts
+    assert f"{model.training['held_out']['r2']:.4g}" in texts
+    assert texts[texts.index("r2 of columns alone, in folds") + 1]
+
+
 def test_visible_texts_are_left_as_they_are():
     assert visible("Größe 'x' \\n 😀") == "Größe 'x' \\n 😀"
     # Right to left override, a lone surrogate, a line separator: as Python escapes them.

@@ -29,18 +29,21 @@ PACKAGE = Path(sqlkrp.__file__).parent  # which may be installed
 ORDER = [
     "errors", "version", "display", "spelling", "urls", "files", "gzips", "memory", "pools",
     "stages", "batches", "sql", "mapfile", "maps", "quality", "verification", "engines", "models",
-    "training", "projects", "public", "summaries", "keeping", "options", "cli", "__main__",
+    "training", "projects", "summaries", "report", "public", "keeping", "options", "cli",
+    "__main__",
 ]  # fmt: skip
 # When it is called, a map takes a DuckDB relation, and has DuckDB read the tables of other
 # libraries and write its side tables to files.
 LATE = {
     ("engines/database.py", "models"),
     ("engines/database.py", "training"),
+    ("engines/database.py", "report"),
     ("maps/arrays.py", "engines"),
     ("maps/frames.py", "engines"),
     ("maps/feature_map.py", "engines"),
     ("maps/fitted.py", "engines"),
     ("maps/fitted.py", "projects"),
+    ("maps/fitted.py", "report"),
 }
 
 

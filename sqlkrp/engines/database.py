@@ -439,6 +439,38 @@ class Database(Shown):
         asked = asked_of(rows, runs, seed, components)
         return distortion_in(self._session, families_of(maps), table, asked)
 
+    def report(
+        self,
+        fitted: Fitted,
+        table: TableOrFile | TableSource,
+        *,
+        label: str | None = None,
+        map: Any = None,
+        rows: int = 200,
+        runs: int = 3,
+        seed: int = 0,
+        components: Iterable[int] = (),
+        timed: bool = True,
+        command: str | None = None,
+    ) -> Any:
+        """A page about a map or a model on a table, to be sent around: ``.save("report.html")``.
+
+        It says how far distances are off on a sample of so many ``rows``, drawn by the ``seed``;
+        for maps of other sizes and another pool, too, of which there are as many ``runs``, and for
+        other numbers of features if you name these ``components``. Of a model it says how it was
+        found, and what it says of the table: with a ``label`` how often rightly. ``map`` is the one
+        whose features a model weighs. It says what the SQL costs, whether it equals NumPy,
+        and what the columns hold beside what they held before. Only aggregates are fetched. Without
+        ``timed`` it says no seconds, and is the same page each time. What the page says repeats it
+        is the ``command``, or else this call.
+        """
+        from sqlkrp.report.making import report_in
+
+        return report_in(
+            self._session, fitted, table, label=label, map=map, rows=rows, runs=runs,
+            seed=seed, components=components, timed=timed, command=command,
+        )  # fmt: skip
+
     def _require(self, capability: str, instead: str) -> None:
         self._session.can.require(capability, self._session.dialect.name, instead)
 

@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from sqlkrp.engines.asking import query_of
+from sqlkrp.engines.cells import binned_in
 from sqlkrp.engines.checks import check_values
 from sqlkrp.engines.inputs import Input
 from sqlkrp.engines.session import Session, TableOrFile
 from sqlkrp.engines.sources import TableSource, read_input
 from sqlkrp.errors import ParameterError
 from sqlkrp.files import own_number
+from sqlkrp.maps.fitted import Fitted
 from sqlkrp.maps.source import NUMBER, Source, choose_rows
 from sqlkrp.maps.variances import Pair
 from sqlkrp.pools import generator
 from sqlkrp.quality.asked import Asked, Family
+from sqlkrp.quality.binned import Binned
 from sqlkrp.quality.measured import NORMAL, ZERO, Distortion, Draw
 from sqlkrp.quality.measuring import measured
 from sqlkrp.sql.chain import free_name
@@ -35,6 +38,7 @@ from sqlkrp.sql.pairs import (
     PAIR_COLUMNS,
     compared_pairs,
     items_as_columns,
+    kernels_of_pairs,
     mean_deviation,
     pairs_by_arrays,
     pairs_by_columns,
@@ -44,7 +48,7 @@ from sqlkrp.sql.pairs import (
 from sqlkrp.sql.statement import Query, write
 from sqlkrp.stages import Linear, Program
 
-__all__ = ["distortion_in"]
+__all__ = ["Bench", "Sample", "distortion_in", "sample_in"]
 
 _DRAWING, _COMPUTING, _JOINING = (
     "drawing a sample of rows", "the features of the sample", "joining pairs of rows",
@@ -57,20 +61,33 @@ def distortion_in(
     session: Session, families: Sequence[Family], table: TableOrFile | TableSource, asked: Asked
 ) -> Distortion:
     """Several maps on the same rows of a table."""
+    maps = [family.map for family in families]
+    with sample_in(session, maps, table, asked, "distortion") as sample:
+        found = [measured(family, Bench(sample, family), asked) for family in families]
+    return Distortion(sample.count, asked.seed, tuple(found))
+
+
+@contextlib.contextmanager
+def sample_in(
+    session: Session,
+    several: Sequence[Fitted],
+    table: TableOrFile | TableSource,
+    asked: Asked,
+    what: str,
+) -> Iterator[Sample]:
+    """Rows of a table for maps or models that read it, in a transaction that leaves nothing."""
     session.can.require("temporary_tables", session.dialect.name, "take sqlkrp.distortion in NumPy")
     with session.transaction(keep=False), contextlib.ExitStack() as drops:
         data = read_input(session, table, _options_of(table))
         if data.long is not None:
             raise ParameterError(
-                "distortion is of rows with one column a feature, and this is (row, feature, "
+                f"{what} is of rows with one column a feature, and this is (row, feature, "
                 "value) input: give such a table"
             )
-        for family in families:
-            query, own = query_of(session, family.map, data, Options(), run_now=True)
+        for one in several:
+            query, own = query_of(session, one, data, Options(), run_now=True)
             check_values(session, query.program, own)
-        sample = _Sample(session, data, families, asked, drops)
-        found = [measured(family, _Bench(sample, family, drops), asked) for family in families]
-    return Distortion(sample.count, asked.seed, tuple(found))
+        yield Sample(session, data, several, asked, drops)
 
 
 def _options_of(table: TableOrFile | TableSource) -> Options:
@@ -79,26 +96,28 @@ def _options_of(table: TableOrFile | TableSource) -> Options:
     return Options() if long is None else Options(long=(long.row, long.feature, long.value))
 
 
-class _Sample:
+class Sample:
     """Rows of a table, which stay the same, numbered in a temporary table."""
 
     def __init__(
         self,
         session: Session,
         data: Input,
-        families: Sequence[Family],
+        several: Sequence[Fitted],
         asked: Asked,
         drops: contextlib.ExitStack,
     ) -> None:
-        self.session, self._whole, self._numbers = session, data, itertools.count(1)
+        self.session, self.whole, self._numbers = session, data, itertools.count(1)
+        self.drops = drops
         self._prefix = f"sqlkrp_{own_number().replace('-', '_')}"
-        reads = (family.map.program.prepare.reads for family in families)
+        reads = (one.program.prepare.reads for one in several)
         columns = list(dict.fromkeys(itertools.chain.from_iterable(reads)))
         self.place = free_name("place", columns)
         name = self.named("sample", drops)
         ((n_rows,),) = session.rows(f"SELECT COUNT(*) FROM {data.relation} AS every", _DRAWING)
-        self.count = min(int(n_rows), asked.rows)
-        session.create_temporary(name, self._select(columns, int(n_rows), asked), _DRAWING)
+        self.n_rows = int(n_rows)
+        self.count = min(self.n_rows, asked.rows)
+        session.create_temporary(name, self._select(columns, asked), _DRAWING)
         session.restore_names(("temp", name), [self.place, *columns], view=False)
         known = {one: data.types[one] for one in columns}
         self.data = replace(
@@ -108,23 +127,23 @@ class _Sample:
             kinds={**{one: data.kinds[one] for one in columns}, self.place: NUMBER},
         )
 
-    def _select(self, columns: Sequence[str], n_rows: int, asked: Asked) -> str:
+    def _select(self, columns: Sequence[str], asked: Asked) -> str:
         """Rows by their numbers, which the seed draws."""
         dialect = self.session.dialect
         names = [quote(name, dialect) for name in columns]
         numbering = dialect.numbering.format(everything=", ".join(names))
-        places = choose_rows(n_rows, asked.rows, generator(asked.seed)) + 1
+        places = choose_rows(self.n_rows, asked.rows, generator(asked.seed)) + 1
         listed = ", ".join([self.place, *names])
         chosen = ", ".join(map(str, places.tolist())) or "0"
         return (
             f"SELECT {listed} FROM (SELECT {numbering} AS {self.place}, {', '.join(names)} "
-            f"FROM {self._whole.relation} AS every) AS numbered WHERE {self.place} IN ({chosen})"
+            f"FROM {self.whole.relation} AS every) AS numbered WHERE {self.place} IN ({chosen})"
         )
 
     def source_of(self, family: Family) -> TableSource:
         """The whole table, to draw a map from."""
         prepare = family.map.program.prepare
-        return TableSource(self.session, self._whole.encoded(prepare, self.session.dialect))
+        return TableSource(self.session, self.whole.encoded(prepare, self.session.dialect))
 
     def named(self, what: str, drops: contextlib.ExitStack) -> str:
         """The name of a temporary table that is dropped at the end of a block."""
@@ -133,10 +152,10 @@ class _Sample:
         return name
 
 
-class _Bench:
+class Bench:
     """The rows of a sample with one map's kernel of each pair, as temporary tables."""
 
-    def __init__(self, sample: _Sample, family: Family, drops: contextlib.ExitStack) -> None:
+    def __init__(self, sample: Sample, family: Family) -> None:
         self._sample, self._session = sample, sample.session
         self._kernel, self._variance = family.kernel, family.last.distance_variance
         self.source: Source = sample.source_of(family)
@@ -145,7 +164,7 @@ class _Bench:
         # Of the label the sample knows nothing, unless another map reads it.
         query = replace(query, options=options, count=self._count)
         self._query = query
-        self._exact = self._pairs_of_kernel(family, drops)
+        self._exact = self._pairs_of_kernel(family, sample.drops)
 
     def _count(self, most: int) -> int | None:
         return self._sample.count if self._sample.count <= most else None
@@ -174,9 +193,7 @@ class _Bench:
 
     def draw(self, seed: int, program: Program) -> Draw:
         with contextlib.ExitStack() as soon:
-            estimated = self._pair_sums(program, "products", soon)
-            select = compared_pairs(estimated, self._exact, ZERO, self._session.dialect)
-            compared = self._created("compared", select, _JOINING, soon)
+            compared = self._compared(program, soon)
             (sums,) = self._session.rows(summary_of_errors(compared), _JOINING)
             return Draw.of(
                 seed,
@@ -184,6 +201,19 @@ class _Bench:
                 lambda ranks: self._at(compared, ranks),
                 is_centred=self._kernel.is_centred,
             )
+
+    def binned(self, program: Program, across: int) -> Binned | None:
+        """The kernel of pairs of different rows, and what features estimate it to be."""
+        with contextlib.ExitStack() as soon:
+            pairs = kernels_of_pairs(self._compared(program, soon))
+            return binned_in(self._session, pairs, across, _JOINING)
+
+    def _compared(self, program: Program, drops: contextlib.ExitStack) -> str:
+        """A table of all pairs, with what estimates of features differ by."""
+        with contextlib.ExitStack() as soon:
+            estimated = self._pair_sums(program, "products", soon)
+            select = compared_pairs(estimated, self._exact, ZERO, self._session.dialect)
+            return self._created("compared", select, _JOINING, drops)
 
     def _at(self, compared: str, ranks: Sequence[int]) -> dict[int, float]:
         rows = self._session.rows(ranks_of_errors(compared, ranks), _JOINING)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import Any, TypeVar
@@ -16,7 +17,7 @@ from sqlkrp.maps.automatic import Taken
 from sqlkrp.maps.base import Transformer
 from sqlkrp.maps.estimator import diagram_of
 from sqlkrp.maps.fitted import require_fitted
-from sqlkrp.maps.parameters import plain, require_known, title_of
+from sqlkrp.maps.parameters import copied, plain, require_known, title_of
 from sqlkrp.sql.options import Options, name_list, with_options
 
 __all__ = ["FeatureMap", "require_map"]
@@ -34,10 +35,17 @@ class FeatureMap(Transformer):
         if not self.__sklearn_is_fitted__():
             return html_table(title_of(self, self.get_params(deep=False)), {"fitted": False})
         prepare, names = self.program.prepare, self.program.names
+        kernel = self.settled().last.estimated_kernel()
+        floor = 2 / math.sqrt(math.pi * len(names))
+        estimates = {
+            "estimates": f"{kernel.told} of its columns as it prepares them",
+            "distances": f"squared ones at best within {floor:.1%} on average (sqlkrp report)",
+        } if kernel is not None else {}  # fmt: skip
         rows = {
             "features": _ends(names),
             "columns": _ends(prepare.told),
             "left out": len(self.left_out_),
+            **estimates,
             "computed as": prepare.dtype,
             "seed": str(self.seed_),
             "digest": self.digest_[:12],
@@ -88,6 +96,12 @@ class FeatureMap(Transformer):
             wrong = chosen[-1] if chosen else "none"
             raise ParameterError(f"component {wrong} is not allowed: name some of 0 to {count - 1}")
         return self._with_program(self.program.only(np.array(chosen)))
+
+    def settled(self: SomeFeatureMap) -> SomeFeatureMap:
+        """The same, not fitted, with what was taken for the parameters that are ``"auto"``."""
+        found = type(self)(**copied(self.parameters_))
+        found.set_params(**{name: taken.value for name, taken in self.taken_.items()})
+        return found
 
     @property
     def title(self) -> str:

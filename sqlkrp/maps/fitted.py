@@ -342,6 +342,15 @@ class Fitted:
             token=self.token,
         )
 
+    def report(self, X: Any, **options: Any) -> Any:
+        """A page about this on rows in memory, a table with names: ``.save("report.html")``.
+
+        The options are those of :meth:`Database.report`, which has it of tables where they are.
+        """
+        from sqlkrp.report.making import report_of_frame
+
+        return report_of_frame(self, X, **options)
+
     # --- files --------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str], *, replace: bool = True) -> None:

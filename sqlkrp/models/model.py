@@ -75,9 +75,21 @@ class Model(Predicting):
             "columns": f"{len(self.program.prepare.columns):,}",
             "says": ", ".join(names if len(names) <= 12 else [*names[:10], "...", names[-1]]),
             "digest": self.digest_[:12],
+            **self._judged(),
             **({} if self.error is None else {"error": self.error}),
         }
         return html_table(self.title, rows)
+
+    def _judged(self) -> dict[str, Any]:
+        """What rows that it had not seen said of it, and of the columns alone, as facts."""
+        told = self.training
+        if not told:
+            return {}
+        metric, where = told["metric"], "in folds" if told["held_out"] is None else "held out"
+        value = (told["held_out"] or told["in_folds"]).get(metric)
+        raw = next(one["mean"] for one in told["candidates"] if one["name"] == told["raw"])
+        found = {f"{metric}, {where}": value, f"{metric} of columns alone, in folds": raw}
+        return {name: f"{one:.4g}" for name, one in found.items() if one is not None}
 
     @property
     def program(self) -> Program:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,32 @@ class Family:
             for seed in self.seeds(asked)[1:]:
                 yield seed, self.drawn(source, seed)
 
+    def allows(self, n_components: int) -> bool:
+        """Whether there can be a map of so many features."""
+        if self.last.counted_by is None or not self.last.is_random:
+            return False
+        try:
+            one = copied(self.last).set_params(**{self.last.counted_by: n_components})
+            one.check_parameters()
+        except ParameterError:
+            return False
+        return True
+
+    def with_other_pool(self) -> tuple[str, Family] | None:
+        """The same but for the pool of its hyperplanes, and that one's name; None without pools."""
+        declared = self.last.declared.get("pool")
+        if declared is None:
+            return None
+        for pool in declared.check.words:
+            other = copied(self.last)
+            if pool == other.get_params(deep=False)["pool"]:
+                continue
+            with contextlib.suppress(ParameterError):  # the others do not go with every pool
+                other.set_params(pool=pool)
+                other.check_parameters()
+                return pool, replace(self, last=other)
+        return None
+
     def seeds(self, asked: Asked) -> list[int]:
         """The seeds of so many draws."""
         return [_FRESH + 1_000_003 * asked.seed + run for run in range(asked.runs)]
@@ -107,8 +134,7 @@ def family_of(one: Any) -> Family:
             f"{type(one).__name__} has no features of its own: give the map that it is of"
         )
     program = one.program
-    settled = type(one)(**copied(one.parameters_))
-    settled.set_params(**{name: taken.value for name, taken in one.taken_.items()})
+    settled = one.settled()
     last = settled.last
     kernel = last.estimated_kernel()
     if kernel is None:

@@ -17,7 +17,7 @@ from sqlkrp.quality.asked import Asked, Family, asked_of, family_of
 from sqlkrp.quality.measured import Distortion, Draw, Measured, Step, draw_of, predicted_of
 from sqlkrp.stages import Array, Program
 
-__all__ = ["Bench", "distortion", "families_of", "measured"]
+__all__ = ["Bench", "curve_of", "distortion", "families_of", "measured"]
 
 
 class Bench(Protocol):
@@ -51,11 +51,11 @@ def measured(family: Family, bench: Bench, asked: Asked) -> Measured:
         digest=family.map.digest_,
         kernel=family.kernel.told,
         predicted=bench.predicted(),
-        curve=tuple(_curve(family, bench, asked)),
+        curve=tuple(curve_of(family, bench, asked)),
     )
 
 
-def _curve(family: Family, bench: Bench, asked: Asked) -> Iterator[Step]:
+def curve_of(family: Family, bench: Bench, asked: Asked) -> Iterator[Step]:
     """The same with other numbers of features, where these can be chosen."""
     if family.last.counted_by is None:
         return

@@ -15,6 +15,7 @@ __all__ = [
     "PAIR_COLUMNS",
     "compared_pairs",
     "items_as_columns",
+    "kernels_of_pairs",
     "mean_deviation",
     "pairs_by_arrays",
     "pairs_by_columns",
@@ -90,6 +91,11 @@ def compared_pairs(estimated: str, exact: str, zero: float, dialect: Dialect) ->
         f"SELECT i, j, k, v - k AS d, CASE WHEN i < j AND {apart} "
         f"THEN (found - 2 * v) / (lengths - 2 * k) - 1 END AS r\nFROM (\n{both}\n) AS pairs"
     )
+
+
+def kernels_of_pairs(compared: str) -> str:
+    """(x, y): of each pair of different rows the kernel, and what it is estimated to be."""
+    return f"(SELECT k AS x, k + d AS y FROM {compared} pairs WHERE i < j)"
 
 
 def summary_of_errors(compared: str) -> str:

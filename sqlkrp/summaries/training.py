@@ -75,7 +75,7 @@ def _measures(found: Mapping[str, Any]) -> str:
     numbers = {
         name: value
         for name, value in found.items()
-        if name not in ("rows", "confusion", "residuals")
+        if name not in ("rows", "confusion", "residuals", "predictions")
     }
     return ", ".join(
         f"{name} {'unknown' if value is None else format(value, '.4g')}"

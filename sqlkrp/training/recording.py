@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sqlkrp.maps.parameters import title_of as title_of_map
+from sqlkrp.stages import Array
 from sqlkrp.training.asked import SQUARES
 from sqlkrp.training.folds import Split
 from sqlkrp.training.judging import Judge
@@ -70,6 +71,9 @@ def record(
                 "penalty": one.penalty,
                 "mean": sign * one.mean,
                 "spread": one.spread,
+                "by_penalty": [
+                    [penalty, float(f"{sign * mean:.6g}")] for penalty, mean in one.by_penalty
+                ],
                 "maps": [title_of_map(each, each.parameters_) for each in one.drawn.maps[1:]],
             }
             for one in tried
@@ -106,7 +110,11 @@ def _measures(judge: Judge, judged: Judged) -> dict[str, Any]:
     if judge.is_classification:
         found["confusion"] = judge.confusion(*given)
     else:
-        residuals = judged.labels.astype("f8") - judge.said(judged.decisions)[:, 0]
-        quantiles = np.quantile(residuals, _QUANTILES).tolist()
-        found["residuals"] = dict(zip(map(str, _QUANTILES), quantiles, strict=True))
+        said = judge.said(judged.decisions)[:, 0]
+        found["residuals"] = _quantiles(judged.labels.astype("f8") - said)
+        found["predictions"] = _quantiles(said)
     return found
+
+
+def _quantiles(values: Array) -> dict[str, float]:
+    return dict(zip(map(str, _QUANTILES), np.quantile(values, _QUANTILES).tolist(), strict=True))

@@ -39,6 +39,8 @@ class Tried(Shown):
     penalty: float
     scores: tuple[float, ...]
     """Of each fold, with this penalty; more is better."""
+    by_penalty: tuple[tuple[float, float], ...]
+    """Each penalty that was tried, and the mean over the folds with it."""
 
     def _facts(self) -> dict[str, object]:
         return {"name": self.name, "mean": self.mean, "spread": self.spread}
@@ -111,8 +113,11 @@ def _tried(candidate: Candidate, seen: Seen, split: Split, judge: Judge) -> Trie
             f"no fold says what a model's {judge.metric} is, as none has rows of each class that "
             "count: use another metric, or fewer folds"
         )
-    best = int(np.nanargmax(np.nanmean(table[~np.isnan(table).all(axis=1)], axis=0)))
-    return Tried(drawn, penalties[best], tuple(table[:, best].tolist()))
+    says_something = ~np.isnan(table).all(axis=1)
+    means = np.nanmean(table[says_something], axis=0)
+    best = int(np.nanargmax(means))
+    by_penalty = tuple(zip(penalties, means.tolist(), strict=True))
+    return Tried(drawn, penalties[best], tuple(table[:, best].tolist()), by_penalty)
 
 
 def _fits(

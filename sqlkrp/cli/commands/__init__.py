@@ -10,6 +10,7 @@ from sqlkrp.cli.commands import (
     featurize,
     inspect,
     maps,
+    report,
     run,
     score,
     shorten,
@@ -37,5 +38,6 @@ COMMANDS: dict[str, Command] = {
     "shorten": shorten.COMMAND,
     "verify": verify.COMMAND,
     "distortion": distortion.COMMAND,
+    "report": report.COMMAND,
     "inspect": inspect.COMMAND,
 }

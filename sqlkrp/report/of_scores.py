@@ -1,0 +1,133 @@
+"""The section on what a model says of the table, and how often rightly."""
+
+from __future__ import annotations
+
+from sqlkrp.maps.advice import counted
+from sqlkrp.report.distance_charts import hexagons_chart, levels_of
+from sqlkrp.report.found import Agreement, Found
+from sqlkrp.report.pieces import MOST_ROWS, figure, key, measure, percent, section, table
+from sqlkrp.report.score_charts import calibration_chart, residuals_chart
+from sqlkrp.report.text import Html, element, joined, shortened
+
+__all__ = ["scores"]
+
+# Classes of a matrix, and mistakes that are listed of more classes than that.
+_CLASSES, _MISTAKES = 12, 10
+
+
+def scores(found: Found) -> Html:
+    """What a model says."""
+    told = found.agreement
+    if told is None:
+        return Html()
+    label = found.wanted.label
+    if label is None:
+        text = "No label was given, so this says what the model says, and not how often rightly."
+        return section("What it says of this table", element("p", text), _said(told))
+    lines = [
+        element(
+            "p",
+            "Predictions of all rows, held against ", element("b", label),
+            ". Where the model was trained on these rows, or on some of them, this says less than "
+            "rows that were held out.",
+        )
+    ]  # fmt: skip
+    for count, why in ((told.unlabelled, "without a label or a prediction"),
+                       (told.unknown, "of classes that the model does not know")):  # fmt: skip
+        if count:
+            lines.append(element("p", f"{counted(count, 'row')} {why}: left out.", class_="note"))
+    measures = [(measure(name), f"{value:.4g}") for name, value in told.measures]
+    charts = []
+    if told.calibrated:
+        caption = (
+            "Probabilities in tenths: what is said, and how often it is so. Below, how many rows "
+            "each has."
+        )
+        charts.append(figure(calibration_chart(told), caption))
+    if told.pairs is not None:
+        charts.append(
+            figure(
+                hexagons_chart("predictions", told.pairs, "prediction", "label", "mean label"),
+                f"{told.pairs.count:,} rows, counted in hexagons: ",
+                element("div", key(levels_of(told.pairs))),
+            )
+        )  # fmt: skip
+    if told.residuals is not None:
+        beyond = told.residuals.beyond
+        caption = f"{counted(beyond, 'row')} beyond." if beyond else ""
+        charts.append(figure(residuals_chart(told.residuals), caption))
+    tables = element("div", table(("measure", "this table"), measures), _confusion(told))
+    charts = [*charts, tables, element("div", _said(told))]
+    lines.append(element("div", *charts, class_="charts"))
+    return section("How it does on this table", *lines)
+
+
+def _confusion(told: Agreement) -> Html:
+    if not told.confusion:
+        return Html()
+    size = len(told.classes)
+    if size > _CLASSES:
+        return _mistakes(told)
+    shares = [[count / max(1, sum(row)) for count in row] for row in told.confusion]
+    rows = [
+        element(
+            "tr", element("th", shortened(name, 30), scope="row"),
+            *(
+                element("td", f"{count:,}", style=_shade(share) if count else None)
+                for count, share in zip(counts, of_row, strict=True)
+            ),
+        )
+        for name, counts, of_row in zip(told.classes, told.confusion, shares, strict=True)
+    ]  # fmt: skip
+    head = element(
+        "tr",
+        element("th", "is ↓  said →", scope="col"),
+        *(element("th", shortened(one, 30), scope="col") for one in told.classes),
+    )
+    table = element("table", element("thead", head), element("tbody", *rows), class_="grid")
+    return joined(
+        element("h3", "What is said of which class"),
+        element("div", table, class_="scroll", tabindex="0"),
+        element("p", "Rows of each class, by what is said of them; the darker or brighter the "
+                "ground, the larger the share of the class.", class_="note"),
+    )  # fmt: skip
+
+
+def _shade(share: float) -> str:
+    level = min(7, 1 + int(share * 7))
+    return f"background:var(--h{level});color:var(--t{level})"
+
+
+def _mistakes(told: Agreement) -> Html:
+    pairs = [
+        (count, place, said)
+        for place, row in enumerate(told.confusion)
+        for said, count in enumerate(row)
+        if count and place != said
+    ]
+    rows = [
+        (shortened(told.classes[place], 60), shortened(told.classes[said], 60), f"{count:,}")
+        for count, place, said in sorted(pairs, key=lambda one: (-one[0], one[1:]))[:_MISTAKES]
+    ]
+    head = ("is", "is said to be", "rows")
+    return joined(element("h3", "The most frequent mistakes"), table(head, rows))
+
+
+def _said(told: Agreement) -> Html:
+    """What is said, beside what was said where the model was trained."""
+    if not told.said:
+        return Html()
+    before = dict(told.said_before)
+    is_share = bool(told.classes)
+    rows = []
+    for name, value in told.said[:MOST_ROWS]:
+        row = [shortened(name, 60), percent(value) if is_share else f"{value:.5g}"]
+        if before:
+            old = before.get(name)
+            row.append("" if old is None else percent(old) if is_share else f"{old:.5g}")
+        rows.append(row)
+    what = "class" if is_share else "share of rows below"
+    head = [what, "said here", *(["said in training"] if before else [])]
+    more = len(told.said) - len(rows)
+    return joined(element("h3", "What is said, how often" if is_share else "What is predicted"),
+                  table(head, rows, more, "class"))  # fmt: skip
