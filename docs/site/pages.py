@@ -14,7 +14,10 @@ from html import escape
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import pandas as pd
 from mkdocs.structure.files import File, Files
+
+import sqlkrp
 
 ROOT = Path(__file__).parents[2]
 RESULTS = "benchmarks/results"
@@ -25,6 +28,8 @@ PAGES = {
     "CONTRIBUTING.md": "contributing.md",
     "examples/table_to_model.ipynb": "notebook.md",
 }
+#: A report as the handbook describes it, made with the site.
+REPORT = "report_of_digits.html"
 # Of a page; what is code is left as it is.
 LINK = re.compile(
     r"(?P<code>^```.*?^```|`[^`\n]*`)|(?<!\\)\[(?P<text>[^\]]*)\]\((?P<to>[^)\s]+)\)",
@@ -45,14 +50,27 @@ def on_files(files: Files, config: Any) -> Files:
         else:
             text = notebook(path) if path.suffix == ".ipynb" else path.read_text()
             files.append(File.generated(config, page, content=linked(text, source, sources)))
+    files.append(File.generated(config, REPORT, content=report()))
     return files
 
 
 def on_page_markdown(text: str, page: Any, **_: Any) -> str:
-    """Links out of docs/."""
+    """Links out of docs/, and to what is only in the site."""
     if page.file.generated_by:
         return text
-    return linked(text, f"docs/{page.file.src_uri}", places())
+    if page.file.src_uri == "report.md":
+        text += f"\n[A report of the digits' first map]({REPORT}) is such a page.\n"
+    return linked(text, f"docs/{page.file.src_uri}", places() | {f"docs/{REPORT}": REPORT})
+
+
+def report() -> str:
+    """The page of a map of examples/digits.csv, with no seconds, which are of a machine."""
+    digits = pd.read_csv(ROOT / "examples" / "digits.csv").drop(columns="label")
+    krp = sqlkrp.KRP(2, 200, random_state=0).fit(digits)
+    with sqlkrp.connect() as database:
+        database.connection.register("digits", digits)
+        page: str = database.report(krp, "digits", timed=False).html
+    return page
 
 
 def places() -> dict[str, str]:
