@@ -20,6 +20,7 @@ import tempfile
 import traceback
 import warnings
 from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -101,8 +102,7 @@ def _compare(engine, case, form, options):
 
 
 def _require_equal(case, found, how):
-    program, inputs = case.fitted.twin.coded(), case.inputs
-    expected = program.apply(inputs).astype("float64")
+    program, inputs, expected = case.program, case.inputs, case.expected
     assert np.array_equal(found[:, 0], np.arange(len(inputs))), f"other rows, {how}"
     found = found[:, 1:]
     assert found.shape == expected.shape, (found.shape, expected.shape)
@@ -137,12 +137,19 @@ def _file(engine, case, options):
         frame = read_table(path)
     words = case.fitted.program.words
     columns = [
-        frame.iloc[:, place].astype(str).map({str(one): i for i, one in enumerate(said)})
-        if (said := words.get(place - 1)) else frame.iloc[:, place].astype("float64")
+        frame.iloc[:, place].map(_numbers_of(words[place - 1]))
+        if place - 1 in words else frame.iloc[:, place].astype("float64")
         for place in range(frame.shape[1])
     ]  # fmt: skip
     found = np.column_stack(columns) if len(frame) else np.empty((0, frame.shape[1]))
     _require_equal(case, found[np.argsort(found[:, 0], kind="stable")], "a file")
+
+
+def _numbers_of(words):
+    """The numbers of labels as a file has them; engines write truth values in their own ways."""
+    if set(words) == {False, True} and isinstance(words[0], bool):
+        return {False: 0, "f": 0, True: 1, "t": 1}
+    return {word: number for number, word in enumerate(words)}
 
 
 def _missing(engine, case, options):
@@ -249,33 +256,45 @@ class Watch:
         self.before = now
 
 
-def failures(engine: Any, seeds: range) -> Found:
-    """What went wrong over these seeds, and how many forms were compared."""
-    found = Found()
-    with _folder_of_its_own():
-        watch = Watch(engine)
+def failures(engines: Sequence[Any], seeds: range) -> list[Found]:
+    """What went wrong over these seeds on each engine, and how many forms were compared."""
+    found = [Found() for _ in engines]
+    with _folder_of_its_own(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", FitWarning)
+        warnings.simplefilter("ignore", RangeWarning)
+        watches = [Watch(engine) for engine in engines]
         for seed in seeds:
-            case = None
-            bad: list[tuple[str, str]] = []
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", FitWarning)
-                    warnings.simplefilter("ignore", RangeWarning)
-                    case = case_of(seed, engine.its_own)
-                    found.compared += run(engine, case)
-            except Exception as error:
-                is_told = isinstance(error, (AssertionError, SqlkrpError))
-                text = "".join(traceback.format_exception_only(error)).strip()
-                bad.append(("wrong" if is_told else "tracebacks", text))
-            found.cases[case.fitted.kind if case else "none"] += 1
-            for kind, text in itertools.chain(bad, watch.changes()):
-                again = f"python tests/campaign.py --first {seed} --seeds 1 --engine {engine.name}"
-                one = case or "a case that cannot be drawn"
-                found.told.append(
-                    f"{kind}, seed {seed} on {engine.name}: {one}\n  {text}\n  {again}"
-                )
-                found.wrong[kind] += 1
+            drawn: dict[tuple[str, ...], Case | Exception] = {}
+            for engine, watch, its in zip(engines, watches, found, strict=True):
+                if engine.its_own not in drawn:
+                    drawn[engine.its_own] = _drawn(seed, engine.its_own)
+                _look(engine, watch, its, seed, drawn[engine.its_own])
     return found
+
+
+def _drawn(seed: int, none: Collection[str]) -> Case | Exception:
+    try:
+        return case_of(seed, none)
+    except Exception as bad:
+        return bad
+
+
+def _look(engine: Any, watch: Watch, found: Found, seed: int, case: Case | Exception) -> None:
+    """Run a case, and count what it did."""
+    bad: list[tuple[str, str]] = []
+    try:
+        if isinstance(case, Exception):
+            raise case
+        found.compared += run(engine, case)
+    except Exception as error:
+        is_told = isinstance(error, (AssertionError, SqlkrpError))
+        text = "".join(traceback.format_exception_only(error)).strip()
+        bad.append(("wrong" if is_told else "tracebacks", text))
+    found.cases[case.fitted.kind if isinstance(case, Case) else "none"] += 1
+    for kind, text in itertools.chain(bad, watch.changes()):
+        again = f"python tests/campaign.py --first {seed} --seeds 1 --engine {engine.name}"
+        found.told.append(f"{kind}, seed {seed} on {engine.name}: {case}\n  {text}\n  {again}")
+        found.wrong[kind] += 1
 
 
 @contextlib.contextmanager
@@ -326,21 +345,28 @@ def main(arguments=None) -> int:
     given.add_argument("--first", type=int, default=0, help="the first seed")
     given.add_argument("--engine", choices=EXECUTED, nargs="+", default=QUICK)
     options = given.parse_args(arguments)
-    wrong = 0
-    for name in options.engine:
-        with opened(name) as engine:
-            found = failures(engine, range(options.first, options.first + options.seeds))
-        print(told(name, found, options.seeds), *found.told, sep="\n", flush=True)
-        wrong += len(found.told)
+    wrong, last = 0, options.first + options.seeds
+    with contextlib.ExitStack() as stack:
+        engines = [stack.enter_context(opened(name)) for name in options.engine]
+        # Told now and then, so that a run that is stopped was of use.
+        for first in range(options.first, last, TOLD):
+            seeds = range(first, min(first + TOLD, last))
+            for engine, found in zip(engines, failures(engines, seeds), strict=True):
+                print(told(engine.name, found, seeds), *found.told, sep="\n", flush=True)
+                wrong += len(found.told)
     return 1 if wrong else 0
 
 
-def told(name: str, found: Found, seeds: int) -> str:
+#: Seeds of a line.
+TOLD = 500
+
+
+def told(name: str, found: Found, seeds: range) -> str:
     """What was found, in one line."""
-    forms = f"{found.compared} of {len(forms_of(name)) * seeds} forms equal to the twin"
+    forms = f"{found.compared} of {len(forms_of(name)) * len(seeds)} forms equal to the twin"
     cases = f"{found.cases['map']} maps and {found.cases['model']} models"
     counts = ", ".join(f"{kind} {found.wrong[kind]}" for kind in KINDS)
-    return f"{name}: {cases}, {forms}; {counts}"
+    return f"{name}, seeds {seeds[0]} to {seeds[-1]}: {cases}, {forms}; {counts}"
 
 
 if __name__ == "__main__":

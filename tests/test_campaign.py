@@ -71,14 +71,14 @@ def another_canary(engine, found):
     ],
 )
 def test_each_kind_of_fault_is_counted(fault, kind):
-    found = campaign.failures(Faulty(fault), SEEDS)
+    (found,) = campaign.failures([Faulty(fault)], SEEDS)
     assert found.wrong[kind]
     assert all("python tests/campaign.py --first" in one for one in found.told)
 
 
 def test_what_is_right_is_none_of_them():
     engine = DuckDB()
-    found = campaign.failures(engine, SEEDS)
+    (found,) = campaign.failures([engine], SEEDS)
     assert (found.told, found.wrong.total()) == ([], 0)
     assert found.cases["map"] + found.cases["model"] == len(SEEDS)
     assert engine.objects() == ["canary"]
