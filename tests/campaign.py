@@ -358,7 +358,7 @@ def main(arguments=None) -> int:
 
 
 #: Seeds of a line.
-TOLD = 500
+TOLD = 100
 
 
 def told(name: str, found: Found, seeds: range) -> str:
