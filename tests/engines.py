@@ -216,9 +216,11 @@ class Postgres(Engine):
         self.database = sqlkrp.connect(self.connection)
 
     def objects(self):
+        # Of other sessions' temporary tables none: the server drops those of one that is closed
+        # when it gets to it.
         rows = self.rows(
-            "SELECT relname FROM pg_class WHERE relkind IN ('r', 'v') AND ("
-            " relnamespace = current_schema()::regnamespace OR relpersistence = 't')"
+            "SELECT relname FROM pg_class WHERE relkind IN ('r', 'v')"
+            " AND relnamespace IN (current_schema()::regnamespace, pg_my_temp_schema())"
         )
         return sorted(row[0] for row in rows)
 
