@@ -97,17 +97,19 @@ def write_folder(target: Path, own: re.Pattern[str], *, replace: bool) -> Iterat
 
 def write_files(
     folder: Path, texts: Mapping[str, str], own: Mapping[str, bool], *, replace: bool
-) -> None:
+) -> list[Path]:
     """Write files by their paths in a folder, which may hold others: none before all are whole.
 
     Those that are there as they would be written stay. Others are replaced on request, if they are
-    our ``own``. Folders are made, and removed again if no file comes to be in them.
+    our ``own``. Folders are made, and removed again if no file comes to be in them. The paths of
+    the files that were written come back.
     """
-    if folder.exists() and not folder.is_dir():
-        raise ParameterError(f"{str(folder)!r} is a file: give the name of a folder")
+    _require_folder(folder)
     changed = {}
     for name, text in texts.items():
         path = folder / name
+        _require_folder(path.parent)
+        _require_ordinary(path)
         if path.is_file() and path.read_bytes() == text.encode():
             continue
         if os.path.lexists(path) and replace and not own[name]:
@@ -121,6 +123,27 @@ def write_files(
         for path, text in changed.items():
             part = writing.enter_context(write_whole(path, replace=replace))
             part.write_bytes(text.encode())
+    return list(changed)
+
+
+def _require_folder(path: Path) -> None:
+    """Raise ParameterError if what is there is no folder."""
+    if os.path.lexists(path) and not path.is_dir():
+        what = "a file" if path.exists() else "a link to nothing"
+        raise ParameterError(
+            f"{str(path)!r} is {what}, where a folder of files goes: move it away, or give the "
+            "name of another folder"
+        )
+
+
+def _require_ordinary(path: Path) -> None:
+    """Raise ParameterError if what is there is no file."""
+    if os.path.lexists(path) and not path.is_file():
+        what = "a folder" if path.is_dir() else "no ordinary file"
+        what = what if path.exists() else "a link to nothing"
+        raise ParameterError(
+            f"{str(path)!r} is {what}, where a file goes: move it away, or write elsewhere"
+        )
 
 
 @contextlib.contextmanager

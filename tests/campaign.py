@@ -1,6 +1,8 @@
-"""Random maps over hostile tables, on every engine and in both forms, against the NumPy twin.
+"""Random maps and models over hostile tables, on every engine and in each form, against NumPy.
 
-A seed is a case: it draws a map, a table that the map is fitted to, and another that it is given.
+A seed is a case: it draws a map (or a model on one), a table that it is fitted to, another that it
+is given, and names for both and for what is made. After each case the engine is looked at: nothing
+may be left over, and a table that names try to drop must be there.
 
     python tests/campaign.py --seeds 1000
     python tests/campaign.py --first 17 --seeds 1 --engine sqlite
@@ -12,293 +14,299 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import sys
 import tempfile
 import traceback
 import warnings
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from hostile import HOSTILE, INNER, spelt_apart
-from support import forms_of
+from campaign_cases import ENTRIES, ID, Case, case_of, entries_of
+from support import forms_of, read_table
 
-import sqlkrp
 from sqlkrp.errors import (
     ColumnError,
     EngineError,
     FitWarning,
     LimitError,
-    ParameterError,
+    MissingValueError,
     RangeWarning,
+    SqlkrpError,
+    TargetExistsError,
 )
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.verification import compare
 
-ID = "the id"
-ENTRIES = ("the row", "the feature", "the value")
+#: Where the rows of a sparse table are listed.
+KEYS = "the rows"
 
 
-# --- tables ---------------------------------------------------------------------------------------
-
-KINDS = {
-    "dyadic": lambda rng, rows: rng.integers(-40, 41, rows) / 8,
-    "whole": lambda rng, rows: rng.integers(-9, 10, rows),
-    "truth": lambda rng, rows: rng.integers(0, 2, rows).astype(bool),
-    "zero": lambda rng, rows: np.zeros(rows),
-    "constant": lambda rng, rows: np.full(rows, 2.5),
-    "single": lambda rng, rows: rng.normal(3, 2, rows).astype("float32"),
-    "normal": lambda rng, rows: rng.normal(-2, 3, rows),
-    "large": lambda rng, rows: rng.normal(1e9, 1e3, rows),
-    "huge": lambda rng, rows: rng.normal(0, 1e25, rows),
-    "tiny": lambda rng, rows: rng.normal(0, 1e-15, rows),
-}
-#: Tables of some kinds only: where all is dyadic, sums are exact; units differ elsewhere.
-PALETTES = [("dyadic",), ("dyadic", "whole", "truth", "zero"), ("single",), tuple(KINDS)]
+# --- what a case asks -----------------------------------------------------------------------------
 
 
-def names_of(rng, count, none):
-    names = [str(name) for name in rng.permutation(HOSTILE + INNER) if name not in none]
-    return spelt_apart(names)[:count]
-
-
-def table(rng, kinds, rows, *, holes):
-    """A table of columns of these kinds; with holes, some of its numbers are none."""
-    frame = pd.DataFrame({name: KINDS[kind](rng, rows) for name, kind in kinds.items()})
-    for name in frame:
-        if holes and frame[name].dtype.kind == "f":
-            where = rng.random(rows) < 0.1
-            frame.loc[where, name] = rng.choice([np.nan, np.inf, -np.inf], where.sum())
-    return frame
-
-
-def entries_of(frame):
-    """The same table as (row, feature, value) without its zeros, and the rows that there are."""
-    values = frame.astype("float64").to_numpy()
-    rows, features = np.nonzero(values)  # what is no number is none of these
-    long = [rows, np.array(frame.columns, dtype=object)[features], values[rows, features]]
-    return (
-        pd.DataFrame(dict(zip(ENTRIES, long, strict=True))),
-        pd.DataFrame({ENTRIES[0]: np.arange(len(frame))}),
-    )
-
-
-# --- maps -----------------------------------------------------------------------------------------
-
-
-def one_of(rng, *values):
-    return values[rng.integers(len(values))]
-
-
-def shared(rng, **others):
-    return {
-        "scaling": one_of(rng, None, "auto", "standard", "minmax", "unit"),
-        "clip": one_of(rng, "auto", "auto", None, 1.5),
-        "nulls": one_of(rng, "error", "zero", "mean", "propagate"),
-        "dtype": one_of(rng, "auto", "float64", "float32"),
-        **others,
-    }
-
-
-def polynomial(rng):
-    return {"coef0": one_of(rng, 0.0, 0.25, 1.0), "gamma": one_of(rng, "auto", 0.25, 1.0)}
-
-
-def pool(rng, *pools):
-    chosen = one_of(rng, *pools)
-    return {
-        "achlioptas": {"pool": chosen, "s": one_of(rng, 1, 3, 2.5, 50)},
-        "hadamard": {"pool": chosen, "block_size": one_of(rng, 1, 2, 8, 64)},
-        "gaussian": {"pool": chosen},
-    }[chosen]
-
-
-POOLS = ("achlioptas", "hadamard", "gaussian")
-MAPS: dict[str, Any] = {
-    "krp": lambda rng, k, **others: sqlkrp.KRP(
-        one_of(rng, 1, 2, 3, 4), k, n_terms=one_of(rng, 1, 2, 5), **polynomial(rng),
-        **pool(rng, *POOLS), **others,
-    ),
-    "complex": lambda rng, k, **others: sqlkrp.ComplexKRP(
-        one_of(rng, 1, 2, 3, 5), k + k % 2, n_terms=one_of(rng, 1, 2), **polynomial(rng),
-        **{"pool": one_of(rng, "achlioptas", "hadamard")}, **others,
-    ),
-    "projection": lambda rng, k, **others: sqlkrp.RandomProjection(
-        k, **pool(rng, *POOLS), **others
-    ),
-    "explicit": lambda rng, k, **others: sqlkrp.ExplicitRP(
-        one_of(rng, 1, 2, 3), k, s=one_of(rng, 1, 3), **polynomial(rng), **others
-    ),
-    "monomials": lambda rng, k, **others: sqlkrp.Monomials(
-        one_of(rng, 1, 2, 3), **polynomial(rng), **others
-    ),
-    "thresholds": lambda rng, k, **others: sqlkrp.Thresholds(k, **others),
-    "prp": lambda rng, k, **others: sqlkrp.PRP(k, n_matrices=one_of(rng, 2, 4), **others),
-    "maclaurin": lambda rng, k, **others: sqlkrp.RandomMaclaurin(
-        k, degree=one_of(rng, 1, 2, 5), **polynomial(rng), **others
-    ),
-    "maclaurin, exponential": lambda rng, k, **others: sqlkrp.RandomMaclaurin(
-        k, kernel="exponential", **others
-    ),
-    "sketch": lambda rng, k, **others: sqlkrp.TensorSketch(
-        one_of(rng, 1, 2, 3), k, domain=one_of(rng, "fourier", "bucket"), **polynomial(rng),
-        **others,
-    ),
-    "rank one": lambda rng, k, **others: sqlkrp.RankOneProjection(k, **others),
-    "fourier": lambda rng, k, **others: sqlkrp.RandomFourier(
-        k + k % 2, kernel=one_of(rng, "rbf", "laplacian"), paired=one_of(rng, False, True), **others
-    ),
-    "sorf": lambda rng, k, **others: sqlkrp.SORF(k, **others),
-    "spherical": lambda rng, k, **others: sqlkrp.SphericalRandomFeatures(
-        k, **{**others, "scaling": "unit", "clip": None}
-    ),
-    "nystroem": lambda rng, k, **others: sqlkrp.Nystroem(
-        k, kernel=one_of(rng, "rbf", "polynomial", "linear"), **others
-    ),
-    "kgrp": lambda rng, k, **others: sqlkrp.KGRP(
-        k, n_landmarks=12, n_marked=5, kernel=one_of(rng, "rbf", "polynomial"), **others
-    ),
-    "pca": lambda rng, k, **others: sqlkrp.PCA(k, **others),
-}  # fmt: skip
-#: Maps of signs and products alone: sums of dyadic numbers are exact.
-TERNARY = ("krp", "complex", "projection", "explicit", "prp")
-
-
-def map_of(rng, *, inside=True):
-    """A map that is not fitted, and its kind."""
-    kind = one_of(rng, *MAPS, *(("ensemble", "chain") if inside else ()))
-    k = one_of(rng, 1, 2, 5, 9)
-    if kind == "ensemble":
-        return kind, sqlkrp.Ensemble(map_of(rng, inside=False)[1], one_of(rng, 1, 3))
-    if kind == "chain":
-        first = MAPS[one_of(rng, *MAPS)](rng, k, **shared(rng))
-        behind = {"scaling": one_of(rng, None, "standard")}
-        second = MAPS[one_of(rng, *(name for name in MAPS if name != "spherical"))](
-            rng, 4, **behind
-        )
-        return kind, sqlkrp.chain(first, second)
-    return kind, MAPS[kind](rng, k, **shared(rng))
-
-
-# --- cases ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Case:
-    """A fitted map, and a table to give to it."""
-
-    fitted: Any
-    frame: pd.DataFrame
-    exact: bool
-    sparse: bool
-    output: str
-
-    def __str__(self) -> str:
-        sizes = f"{len(self.frame)} rows, {len(self.frame.columns)} columns"
-        kinds = ", ".join(sorted({str(kind) for kind in self.frame.dtypes}))
-        sparse = " sparse" if self.sparse else ""
-        return f"{self.fitted.title} over{sparse} {sizes} ({kinds}), output={self.output!r}"
-
-
-def case_of(seed: int, none: Collection[str] = ()) -> Case:
-    """The case of a seed; what no map can be fitted to is drawn again."""
-    rng = np.random.default_rng(seed)
-    while True:
-        palette = one_of(rng, *PALETTES)
-        names = names_of(rng, one_of(rng, 1, 2, 3, 8, 20), none)
-        kinds = {name: one_of(rng, *palette) for name in names}
-        kind, one = map_of(rng)
-        one.random_state = int(rng.integers(2**32))
-        policies = {one.get_params()[name] for name in one.get_params() if name.endswith("nulls")}
-        holes = "error" not in policies and rng.random() < 0.7
-        frame = table(rng, kinds, one_of(rng, 0, 1, 2, 7, 30), holes=holes)
-        sparse = rng.random() < 0.2
-        output = one_of(rng, "columns", "columns", "array")
-        try:
-            one.fit(table(rng, kinds, 30, holes=False))
-        except (ParameterError, ColumnError):
-            continue
-        prepare = one.program_.prepare
-        if sparse and (prepare.shift != 0).any():
-            continue  # absent entries would not stay 0
-        if np.isinf(one.transform(frame)).any():
-            continue  # what leaves the range of numbers is told by each engine in its way
-        exact = kind in TERNARY and palette in PALETTES[:2] and prepare.dtype == "float64"
-        exact = exact and (prepare.scale == 1).all() and (prepare.shift == 0).all()
-        exact = exact and not prepare.bounds and one.get_params()["scaling"] != "unit"
-        exact = exact and one.get_params().get("pool") != "gaussian"
-        return Case(one, frame, bool(exact), bool(sparse), output)
-
-
-def run(engine: Any, seed: int) -> int:
+def run(engine: Any, case: Case) -> int:
     """Compare a case in each form that the engine has room for, or says that it has not."""
-    case = case_of(seed, engine.its_own)
     options: dict[str, Any] = {"output": case.output if dialect(engine.name).array else "columns"}
     if case.sparse:
         entries, keys = entries_of(case.frame)
-        engine.store(entries, "hostile")
-        engine.store(keys, "keys")
-        options |= {"long": ENTRIES, "rows": "keys"}
+        engine.store(entries, case.table)
+        engine.store(keys, KEYS)
+        options |= {"long": ENTRIES, "rows": (KEYS,)}
     else:
-        engine.store(case.frame.assign(**{ID: np.arange(len(case.frame))}), "hostile")
+        engine.store(case.frame.assign(**{ID: np.arange(len(case.frame))}), case.table)
         options |= {"keep": [ID]}
+    if case.fitted.kind == "model":
+        del options["output"]
     compared = 0
-    for form in forms_of(engine.name):
-        try:
-            _compare(engine, case, form, options)
-            compared += 1
-        except LimitError:
-            pass
-        except EngineError as refused:
-            # Postgres takes no number on the way that is too small, and says so.
-            if "leaves the range" not in str(refused):
-                raise
+    try:
+        for form in forms_of(engine.name):
+            with _room():
+                _compare(engine, case, form, options)
+                compared += 1
+        if hasattr(engine, "objects"):
+            with _room():
+                WAYS[case.way](engine, case, options)
+    finally:
+        engine.drop(case.table)
+        engine.drop(KEYS)
     return compared
 
 
+@contextlib.contextmanager
+def _room():
+    """What an engine has no room for may be refused, if it is said."""
+    try:
+        yield
+    except LimitError:
+        pass
+    except EngineError as refused:
+        # Postgres takes no number on the way that is too small, and says so.
+        if "leaves the range" not in str(refused):
+            raise
+
+
 def _compare(engine, case, form, options):
-    one, program = case.fitted, case.fitted.program_
-    inputs = case.frame[list(one.feature_names_in_)].astype("float64").to_numpy()
-    expected = one.transform(case.frame).astype("float64")
-    found = engine.features(one, "hostile", form=form, **options)
-    assert np.array_equal(found[:, 0], np.arange(len(inputs))), f"other rows, {form} form"
-    found = found[:, 1:]
-    assert found.shape == expected.shape, (found.shape, expected.shape)
-    assert np.array_equal(np.isnan(found), np.isnan(expected)), f"other missing rows, {form} form"
-    if len(inputs):
-        compared = compare(program, inputs, found, form, None)
-        assert compared.ok, (form, compared, compared.worst(3))
+    found = engine.features(case.fitted, case.table, into=case.into, form=form, **options)
+    _require_equal(case, found, f"{form} form")
     if case.exact:
-        bare = engine.features(one, "hostile", form=form, stage="projection",
-                               **options | {"output": "columns"})[:, 1:]  # fmt: skip
-        twin = program.projection().apply(inputs)
+        options = options | {"output": "columns", "stage": "projection"}
+        bare = engine.features(case.fitted, case.table, form=form, **options)[:, 1:]
+        twin = case.fitted.program.projection().apply(case.inputs)
         assert np.array_equal(bare, twin, equal_nan=True), f"another projection, {form} form"
 
 
-def told_of(seed: int) -> str:
+def _require_equal(case, found, how):
+    program, inputs, expected = case.program, case.inputs, case.expected
+    assert np.array_equal(found[:, 0], np.arange(len(inputs))), f"other rows, {how}"
+    found = found[:, 1:]
+    assert found.shape == expected.shape, (found.shape, expected.shape)
+    assert np.array_equal(np.isnan(found), np.isnan(expected)), f"other missing rows, {how}"
+    if len(inputs):
+        compared = compare(program, inputs, found, how, None)
+        assert compared.ok, (how, compared, compared.worst(3))
+
+
+# --- what else ------------------------------------------------------------------------------------
+
+
+def _rows(engine, case, options):
+    """Nothing more."""
+
+
+def _verified(engine, case, options):
+    """A sample of the rows, by the engine's own door."""
+    if len(case.frame):
+        asked = {name: options[name] for name in ("long", "rows") if name in options}
+        found = engine.database.verify(case.fitted, (case.table,), sample=5, **asked)
+        assert found.ok, found
+
+
+def _file(engine, case, options):
+    """A file of a hostile name."""
+    with tempfile.TemporaryDirectory(prefix="file of the campaign") as folder:
+        path = Path(folder) / f"{case.into.replace('/', ' ')}.csv"
+        named = {name: given for name, given in options.items() if name != "output"}
+        engine.database.export(case.fitted, (case.table,), path, **named)
+        assert [one.name for one in Path(folder).iterdir()] == [path.name]
+        frame = read_table(path)
+    words = case.fitted.program.words
+    columns = [
+        frame.iloc[:, place].map(_numbers_of(words[place - 1]))
+        if place - 1 in words else frame.iloc[:, place].astype("float64")
+        for place in range(frame.shape[1])
+    ]  # fmt: skip
+    found = np.column_stack(columns) if len(frame) else np.empty((0, frame.shape[1]))
+    _require_equal(case, found[np.argsort(found[:, 0], kind="stable")], "a file")
+
+
+def _numbers_of(words):
+    """The numbers of labels as a file has them; engines write truth values in their own ways."""
+    if set(words) == {False, True} and isinstance(words[0], bool):
+        return {False: 0, "f": 0, True: 1, "t": 1}
+    return {word: number for number, word in enumerate(words)}
+
+
+def _missing(engine, case, options):
+    """A number that is none, where a map wants all."""
+    numbers = [name for name in case.frame if case.frame[name].dtype.kind == "f"]
+    prepare = case.fitted.program.prepare
+    numbers = [name for name in numbers if name in prepare.columns]
+    if case.sparse or prepare.nulls != "error" or not numbers or not len(case.frame):
+        return
+    frame = case.frame.assign(**{ID: np.arange(len(case.frame))})
+    frame.loc[frame.index[-1], numbers[-1]] = np.nan
+    engine.store(frame, case.table)
+    _require_refused(engine, case, options, MissingValueError)
+
+
+def _there_already(engine, case, options):
+    """A table that is not to be replaced, and stays as it is."""
+    engine.store(pd.DataFrame({"precious": [1.0]}), case.into)
     try:
-        return str(case_of(seed))
-    except Exception:
-        return "a case that cannot be drawn"
+        _require_refused(engine, case, options, TargetExistsError)
+        assert engine.rows(f"SELECT * FROM {engine.quoted(case.into)}") == [(1.0,)]
+    finally:
+        engine.drop(case.into)
 
 
-def failures(engine: Any, seeds: range) -> tuple[list[str], int]:
-    """What went wrong, each with how to see it again; and how many forms were compared."""
-    told, compared = [], 0
-    for seed in seeds:
+def _no_column(engine, case, options):
+    """A table without a column that is read."""
+    gone = str(case.fitted.program.prepare.reads[-1])
+    if not case.sparse:
+        frame = case.frame.drop(columns=gone).assign(**{ID: np.arange(len(case.frame))})
+        engine.store(frame, case.table)
+        _require_refused(engine, case, options, ColumnError)
+
+
+def _require_refused(engine, case, options, kind):
+    """What cannot be is refused in one line, by an error of this kind."""
+    told = f"no {kind.__name__}"
+    try:
+        engine.database.create(case.fitted, (case.table,), (case.into,), **options)
+    except kind as refused:
+        told = str(refused)
+    assert "\n" not in told, f"more than a line: {told!r}"
+    assert told != f"no {kind.__name__}"
+
+
+WAYS = {
+    "rows": _rows, "verified": _verified, "file": _file, "missing": _missing,
+    "there already": _there_already, "no column": _no_column,
+}  # fmt: skip
+
+
+# --- what is counted ------------------------------------------------------------------------------
+
+
+@dataclass
+class Found:
+    """What a run over some seeds found."""
+
+    told: list[str] = field(default_factory=list)
+    """What went wrong, each with how to see it again."""
+    wrong: Counter = field(default_factory=Counter)
+    """How often each of the kinds: wrong, tracebacks, leftovers, injections."""
+    cases: Counter = field(default_factory=Counter)
+    """How many maps and models."""
+    compared: int = 0
+    """How many forms were compared; the others were refused for want of room."""
+
+
+KINDS = ("wrong", "tracebacks", "leftovers", "injections")
+
+
+class Watch:
+    """What must be the same after each case: objects, files, the canary, and no transaction."""
+
+    def __init__(self, engine: Any) -> None:
+        self.engine = engine
+        engine.store(pd.DataFrame({"alive": [1.0]}), "canary")
+        self.before = self.leftovers()
+
+    def leftovers(self) -> set[str]:
+        """What there is, of which nothing may be new."""
+        engine = self.engine
+        objects = engine.objects() if hasattr(engine, "objects") else []
+        files = [path.name for path in Path(tempfile.gettempdir()).iterdir()]
+        return {*objects, *files}
+
+    def changes(self):
+        """Each change since the last look, as its kind and what it is."""
+        if hasattr(self.engine, "in_transaction") and self.engine.in_transaction():
+            yield "leftovers", "left over: a transaction that is open"
+            self.engine.execute("ROLLBACK")
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", FitWarning)
-                warnings.simplefilter("ignore", RangeWarning)
-                compared += run(engine, seed)
-        except Exception as bad:
-            where = "".join(traceback.format_exception_only(bad)).strip()
-            again = f"python tests/campaign.py --first {seed} --seeds 1 --engine {engine.name}"
-            told.append(f"seed {seed} on {engine.name}: {told_of(seed)}\n  {where}\n  {again}")
-    return told, compared
+            alive = self.engine.rows("SELECT * FROM canary")
+        except Exception as gone:
+            alive = gone
+        if alive != [(1.0,)]:
+            yield "injections", f"the canary is {alive}"
+            self.engine.store(pd.DataFrame({"alive": [1.0]}), "canary")
+        now = self.leftovers()
+        if new := now - self.before:
+            yield "leftovers", f"left over: {sorted(new)}"
+        if lost := self.before - now - {"canary"}:
+            yield "injections", f"gone: {sorted(lost)}"
+        self.before = now
+
+
+def failures(engines: Sequence[Any], seeds: range) -> list[Found]:
+    """What went wrong over these seeds on each engine, and how many forms were compared."""
+    found = [Found() for _ in engines]
+    with _folder_of_its_own(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", FitWarning)
+        warnings.simplefilter("ignore", RangeWarning)
+        watches = [Watch(engine) for engine in engines]
+        for seed in seeds:
+            drawn: dict[tuple[str, ...], Case | Exception] = {}
+            for engine, watch, its in zip(engines, watches, found, strict=True):
+                if engine.its_own not in drawn:
+                    drawn[engine.its_own] = _drawn(seed, engine.its_own)
+                _look(engine, watch, its, seed, drawn[engine.its_own])
+    return found
+
+
+def _drawn(seed: int, none: Collection[str]) -> Case | Exception:
+    try:
+        return case_of(seed, none)
+    except Exception as bad:
+        return bad
+
+
+def _look(engine: Any, watch: Watch, found: Found, seed: int, case: Case | Exception) -> None:
+    """Run a case, and count what it did."""
+    bad: list[tuple[str, str]] = []
+    try:
+        if isinstance(case, Exception):
+            raise case
+        found.compared += run(engine, case)
+    except Exception as error:
+        is_told = isinstance(error, (AssertionError, SqlkrpError))
+        text = "".join(traceback.format_exception_only(error)).strip()
+        bad.append(("wrong" if is_told else "tracebacks", text))
+    found.cases[case.fitted.kind if isinstance(case, Case) else "none"] += 1
+    for kind, text in itertools.chain(bad, watch.changes()):
+        again = f"python tests/campaign.py --first {seed} --seeds 1 --engine {engine.name}"
+        found.told.append(f"{kind}, seed {seed} on {engine.name}: {case}\n  {text}\n  {again}")
+        found.wrong[kind] += 1
+
+
+@contextlib.contextmanager
+def _folder_of_its_own():
+    """An empty folder for temporary files, so that one that is left over is seen."""
+    before = tempfile.tempdir
+    with tempfile.TemporaryDirectory(prefix="sqlkrp-campaign-") as folder:
+        tempfile.tempdir = folder
+        try:
+            yield
+        finally:
+            tempfile.tempdir = before
 
 
 # --- on request -----------------------------------------------------------------------------------
@@ -337,16 +345,28 @@ def main(arguments=None) -> int:
     given.add_argument("--first", type=int, default=0, help="the first seed")
     given.add_argument("--engine", choices=EXECUTED, nargs="+", default=QUICK)
     options = given.parse_args(arguments)
-    wrong = 0
-    for name in options.engine:
-        with opened(name) as engine:
-            told, compared = failures(engine, range(options.first, options.first + options.seeds))
-        forms = f"{compared} of {len(forms_of(name)) * options.seeds} forms"
-        print(f"{name}: {forms} equal to the twin, {len(told)} seeds wrong", flush=True)
-        for one in told:
-            print(one)
-        wrong += len(told)
+    wrong, last = 0, options.first + options.seeds
+    with contextlib.ExitStack() as stack:
+        engines = [stack.enter_context(opened(name)) for name in options.engine]
+        # Told now and then, so that a run that is stopped was of use.
+        for first in range(options.first, last, TOLD):
+            seeds = range(first, min(first + TOLD, last))
+            for engine, found in zip(engines, failures(engines, seeds), strict=True):
+                print(told(engine.name, found, seeds), *found.told, sep="\n", flush=True)
+                wrong += len(found.told)
     return 1 if wrong else 0
+
+
+#: Seeds of a line.
+TOLD = 100
+
+
+def told(name: str, found: Found, seeds: range) -> str:
+    """What was found, in one line."""
+    forms = f"{found.compared} of {len(forms_of(name)) * len(seeds)} forms equal to the twin"
+    cases = f"{found.cases['map']} maps and {found.cases['model']} models"
+    counts = ", ".join(f"{kind} {found.wrong[kind]}" for kind in KINDS)
+    return f"{name}, seeds {seeds[0]} to {seeds[-1]}: {cases}, {forms}; {counts}"
 
 
 if __name__ == "__main__":

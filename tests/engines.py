@@ -73,13 +73,16 @@ class Engine:
     def drop(self, table):
         self.execute(f"DROP TABLE IF EXISTS {self.quoted(table)}")
 
-    def features(self, krp, table="t", **options):
-        """The rows that a map gives, sorted: every column as a number, NaN for NULL."""
+    def features(self, krp, table="t", into=None, **options):
+        """The rows that a map gives, sorted: every column as a number, NaN for NULL.
+
+        Of a label that is the number of its class. Where there is a table it is ``into`` this.
+        """
         options = {"output": "columns", **options}
-        into = f"features_{next(_numbers)}"
+        into = into or f"features_{next(_numbers)}"
         try:
             self.database.create(krp, (table,), (into,), **options)
-            rows = self.rows(f"SELECT * FROM {into}")
+            rows = self.rows(f"SELECT * FROM {self.quoted(into)}")
         finally:
             self.drop(into)
         return as_numbers(krp, rows, options)
@@ -121,18 +124,19 @@ def kind_of(column):
 
 
 def as_numbers(krp, rows, options):
+    first = len(options.get("keep", ())) + ("long" in options)
+    for place, words in krp.program.words.items():
+        number = {word: i for i, word in enumerate(words)} | {None: None}
+        at = first + place
+        rows = [(*row[:at], number[row[at]], *row[at + 1 :]) for row in rows]
     if options.get("output") == "array":
-        empty = [None] * len(krp.program_.names)
+        empty = [None] * len(krp.program.names)
         rows = [(*row[:-1], *(row[-1] if row[-1] is not None and len(row[-1]) else empty))
                 for row in rows]  # fmt: skip
-    count = (
-        len(options.get("keep", ()))
-        + ("long" in options)
-        + (
-            krp.program_.projection().stages[-1].n_outputs
-            if options.get("stage") == "projection"
-            else len(krp.program_.names)
-        )
+    count = first + (
+        krp.program.projection().stages[-1].n_outputs
+        if options.get("stage") == "projection"
+        else len(krp.program.names)
     )
     table = np.array(rows, dtype="float64").reshape(-1, count)
     return (
@@ -212,9 +216,11 @@ class Postgres(Engine):
         self.database = sqlkrp.connect(self.connection)
 
     def objects(self):
+        # Of other sessions' temporary tables none: the server drops those of one that is closed
+        # when it gets to it.
         rows = self.rows(
-            "SELECT relname FROM pg_class WHERE relkind IN ('r', 'v') AND ("
-            " relnamespace = current_schema()::regnamespace OR relpersistence = 't')"
+            "SELECT relname FROM pg_class WHERE relkind IN ('r', 'v')"
+            " AND relnamespace IN (current_schema()::regnamespace, pg_my_temp_schema())"
         )
         return sorted(row[0] for row in rows)
 
@@ -311,7 +317,7 @@ class SQLite(Engine):
 class Printed(Engine):
     """An engine that only ever sees printed SQL, and side tables made by the printed DDL."""
 
-    def features(self, krp, table="t", **options):
+    def features(self, krp, table="t", into=None, **options):
         options = {"output": "columns", **options}
         statement = krp.statement((table,), dialect=self.name, **options)
         rows = self.run(statement)
@@ -403,7 +409,7 @@ class Spark(Engine):
     def drop(self, table):
         self.execute(f"DROP VIEW IF EXISTS {self.quoted(table)}")
 
-    def features(self, krp, table="t", **options):
+    def features(self, krp, table="t", into=None, **options):
         options = {"output": "columns", **options}
         made = self.database.relation(krp, (table,), **options)
         return as_numbers(krp, [tuple(row) for row in made.collect()], options)

@@ -1216,6 +1216,30 @@ MUTANTS = [
     # --- models ---------------------------------------------------------------------------------
     Mutant(
         "sqlkrp/stages/closing.py",
+        "off = np.maximum(sigmoid(X + far) - values, values - sigmoid(X - far)) + 4 * eps * values",
+        "off = values * (1 - values) * far + 4 * eps * values",
+        "verify takes what a step in front of a model does to a probability for a difference",
+        ("tests/test_stages.py::test_no_errors_of_decisions_lead_further_than_is_told",),
+    ),
+    Mutant(
+        "sqlkrp/maps/thresholds.py",
+        "(lower + (upper - lower) / 2).astype(column.dtype)",
+        "lower + (upper - lower) / 2",
+        "a threshold between two neighbours in single precision is rounded in another way in SQL",
+        (
+            "tests/test_thresholds.py::"
+            "test_neighbours_in_single_precision_are_told_apart_in_every_engine",
+        ),
+    ),
+    Mutant(
+        "sqlkrp/projects/examples.py",
+        "AS every WHERE {named} IS NULL",
+        "AS every WHERE FALSE",
+        "a project promises that no key is NULL where one is",
+        ("tests/test_dbt.py::test_a_key_that_a_row_lacks_is_refused_wherever_it_is",),
+    ),
+    Mutant(
+        "sqlkrp/stages/closing.py",
         "second = X[:, 0] > stage.middle",
         "second = X[:, 0] < stage.middle",
         "every label of two classes is the other one",

@@ -1176,9 +1176,40 @@ def test_what_cannot_be_shortened_is_told(run_cli, drawn, model_file, tmp_path):
 
 def test_a_map_is_no_model_and_a_model_is_no_map(run_cli, warehouse, drawn, model_file, tmp_path):
     at = ["--db", warehouse, "--table", "t"]
-    assert "not a model" in run_cli("score", drawn, *at, "--into", "s", code=2).stderr
+    refused = run_cli("score", drawn, *at, "--into", "s", code=2).stderr
+    assert "holds a map, which is not a model" in refused
+    macro = run_cli("score", drawn, "--db", warehouse, "--macro", "m", code=2)
+    assert macro.stderr == refused
     assert "weighs nothing" in run_cli("explain", drawn, code=2).stderr
     told = run_cli("featurize", "x.csv", "--use", model_file, "--to", tmp_path / "f.csv", code=2)
     assert "x.csv" in told.stderr or "has no features of its own" in told.stderr
     only = run_cli("sql", model_file, "--table", "t", "--components-only", "0", code=2)
     assert "has no features of its own" in only.stderr
+
+
+def test_what_excludes_each_other_is_named(run_cli, warehouse, drawn):
+    at = ("--db", warehouse, "--table", "t", "--into", "f", "--view")
+    for more, named in (
+        (["--append"], "--view and --append are both given"),
+        (["--upsert", "--key", "id"], "--view and --upsert are both given"),
+    ):
+        assert named in run_cli("run", drawn, *at, *more, code=2).stderr
+
+
+def test_a_path_with_a_colon_is_that_of_a_file(run_cli, warehouse, tmp_path):
+    refused = run_cli("draw", "./md:wh", "--table", "t", "-o", "m.json", code=2).stderr
+    assert "there is no file './md:wh': give one that is there, or 'md:wh', which" in refused
+    assert run_cli("draw", "./md:wh", "-o", "m.json", code=2).stderr == refused
+    (tmp_path / "md:wh").write_bytes(warehouse.read_bytes())
+    run_cli("draw", "./md:wh", "--table", "t", "--components", 4, "-o", "m.json")
+
+
+def test_a_model_that_is_no_polynomial_is_told_in_words_of_the_command_line(run_cli, tmp_path):
+    fourier = sqlkrp.RandomFourier(8, random_state=0).fit(["a", "b"])
+    sqlkrp.model(map=fourier, coef=np.ones(8)).save(tmp_path / "f.model.json")
+    explain = run_cli("explain", "f.model.json", code=2).stderr
+    assert "see how much each of them matters on rows (--db DB --table NAME" in explain
+    sql = run_cli("sql", "f.model.json", "--table", "t", "--as", "polynomial", code=2).stderr
+    assert "leave out --as polynomial" in sql
+    for told in (explain, sql):
+        assert not re.search(r"\w\(|random_state|n_components|None", told)

@@ -426,6 +426,16 @@ def test_rows_need_a_key_that_tells_them_apart(connection_place, tmp_path):
     assert not (tmp_path / "p").exists()
 
 
+def test_a_key_that_a_row_lacks_is_refused_wherever_it_is(connection_place, tmp_path):
+    place = connection_place
+    # Neither among the rows that are compared nor near them.
+    place.execute("UPDATE t SET id = NULL WHERE id = (SELECT MAX(id) FROM t)")
+    krp = sqlkrp.KRP(2, 5, random_state=0).fit([f"c{i}" for i in range(6)])
+    with pytest.raises(ColumnError, match=r"key 'id' of .* is NULL in 1 row: name"):
+        written(krp, tmp_path / "p", rows=place.database.source("t"))
+    assert not (tmp_path / "p").exists()
+
+
 def test_rows_with_missing_values_are_no_examples(connection_place, tmp_path):
     place = connection_place
     place.execute("UPDATE t SET c1 = NULL WHERE id IN (10, 13)")
@@ -468,6 +478,28 @@ def test_the_same_again_is_no_change_and_another_map_replaces_on_request(krp, tm
         written(other, tmp_path, project=True, replace=True)
 
 
+@pytest.mark.parametrize("replace", [False, True])
+@pytest.mark.parametrize(
+    ("place", "put", "told"),
+    [
+        (f"models/{NAME}.sql", Path.mkdir, "is a folder, where a file goes: move it away"),
+        (f"models/{NAME}.yml", "/no/where", "is a link to nothing, where a file goes: move it"),
+        ("dbt_project.yml", Path.mkdir, "is a folder, where a file goes: move it away"),
+        ("seeds", Path.touch, "is a file, where a folder of files goes: move it away"),
+        ("seeds", "/no/where", "is a link to nothing, where a folder of files goes: move it"),
+        ("", "/no/where", "is a link to nothing, where a folder of files goes: move it"),
+    ],
+)  # fmt: skip
+def test_what_is_in_the_way_of_a_file_is_named(krp, tmp_path, place, put, told, replace):
+    there = tmp_path / "p" / place
+    there.parent.mkdir(parents=True, exist_ok=True)
+    there.symlink_to(put) if isinstance(put, str) else put(there)
+    with pytest.raises(ParameterError) as raised:
+        written(krp, tmp_path / "p", project=True, replace=replace)
+    assert f"{str(there)!r} {told}" in str(raised.value)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] in ([], [there])
+
+
 def test_all_files_are_written_or_none(krp, tmp_path):
     before = written(krp, tmp_path)
     in_the_way = tmp_path / "tests" / f"{NAME}_parity.sql"
@@ -507,7 +539,8 @@ def test_the_command_writes_what_python_does(run_cli, krp, tmp_path):
     assert f"wrote  p/models/{NAME}.sql\n" in done.stdout
     files = written(krp, tmp_path / "q", project=True)
     assert {path: (tmp_path / "p" / path).read_text() for path in files} == files
-    run_cli(*command)  # they are there as they would be written
+    again = run_cli(*command, "--project").stdout  # they are there as they would be written
+    assert again == done.stdout.replace("wrote  ", "as it was  ").replace("map    ", "map        ")
     run_cli(*command, "--incremental", code=2)
     run_cli(*command, "--incremental", "--force")
     run_cli(*command[:-1], "no/such/folder", code=2)

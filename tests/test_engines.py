@@ -3,7 +3,7 @@
 import csv
 import re
 
-import campaign
+import campaign_cases
 import numpy as np
 import pandas as pd
 import pytest
@@ -62,7 +62,7 @@ def test_every_stage_is_there():
         stages = one.fit(frame).program_.stages
         return {(type(stage).__name__, getattr(stage, "function", None)) for stage in stages}
 
-    drawn = (make(np.random.default_rng(seed), 4) for make in campaign.MAPS.values()
+    drawn = (make(np.random.default_rng(seed), 4) for make in campaign_cases.MAPS.values()
              for seed in range(12))  # fmt: skip
     ours = (make() for make in EVERY_STAGE.values())
     assert set().union(*map(stages_of, drawn)) <= set().union(*map(stages_of, ours))

@@ -299,3 +299,29 @@ def test_columns_of_a_mapping_have_one_length(columns, told):
         one.transform(columns)
     with pytest.raises(ColumnError, match=told):
         sqlkrp.KRP(2, 3, random_state=0).fit(columns)
+
+
+def test_each_column_of_a_frame_is_read_or_told():
+    prices = [decimal.Decimal(place) / 4 for place in range(30)]
+    frame = pd.DataFrame(
+        {
+            "plain": np.arange(30) / 4,
+            "price": prices,
+            "some prices": [None, *prices[1:]],
+            "phase": np.arange(30) * 1j,
+            "phases": pd.Series([1j] * 30, dtype=object),
+            "tags": [[place] for place in range(30)],
+            "facts": [{"a": place} for place in range(30)],
+            "note": ["x", "y"] * 15,
+            "mixed": ["x", [1]] * 15,
+        }
+    )
+    krp = sqlkrp.KRP(2, 4, nulls="mean", random_state=0).fit(frame)
+    assert krp.feature_names_in_.tolist() == ["plain", "price", "some prices"]
+    told = {"phase": "complex128", "phases": "complex", "tags": "list", "facts": "dict"}
+    assert krp.left_out_ == told | {"note": str(frame["note"].dtype), "mixed": "object"}
+    assert krp.columns_["tags"] == "left out: list"
+    as_floats = frame.assign(
+        **{name: frame[name].astype(float) for name in ("price", "some prices")}
+    )
+    assert np.array_equal(krp.transform(frame), krp.transform(as_floats))

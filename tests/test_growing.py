@@ -300,7 +300,10 @@ def test_what_does_not_go_together_is_told(db, krp, stored):
         ({"upsert": True}, "which rows are replaced"),
         ({"key": "id"}, "give append=True or upsert=True"),
         ({"append": True, "key": 3}, "key=3 is not allowed"),
-        ({"append": True, "view": True}, "are for tables"),
+        (
+            {"append": True, "view": True},
+            "view=True and append=True are both given: .* one of them",
+        ),
         ({"append": 1}, "append=1"),
     ):
         with pytest.raises(ParameterError, match=told):

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import psycopg
 import pytest
+from engines import Postgres as Place
 from postgres_server import Server, running
 from support import dyadic, forms_of, paper_krp, wait_until
 
@@ -520,3 +521,13 @@ def test_the_range_is_seen_in_incomplete_rows_and_sparse_input(db, stored):
     for options in ({"table": "holes"}, {"table": "e", "long": ("r", "f", "v")}):
         with pytest.warns(RangeWarning), pytest.raises(EngineError, match="leaves the range"):
             db.create(krp, into="f", **options)
+
+
+def test_what_is_there_is_told_of_this_session_alone(postgres_url):
+    with (
+        contextlib.closing(Place(postgres_url)) as one,
+        contextlib.closing(Place(postgres_url)) as other,
+    ):
+        other.execute("CREATE TEMPORARY TABLE theirs AS SELECT 1 AS a")
+        one.execute("CREATE TEMPORARY TABLE ours AS SELECT 1 AS a")
+        assert one.objects() == ["ours"]

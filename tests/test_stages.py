@@ -17,17 +17,20 @@ from sqlkrp.sql.side_tables import create_side_table
 from sqlkrp.sql.statement import write
 from sqlkrp.stages import (
     RECORDS,
+    Answers,
     Butterflies,
     Distances,
     Elementwise,
     Linear,
     Paths,
+    Shares,
     SumOfProducts,
     Votes,
     apply,
     beside,
     cost,
 )
+from sqlkrp.stages.meaning import rounding
 from sqlkrp.stages.parts import only, reading
 from sqlkrp.stages.stage import INPUTS, columns_of
 
@@ -283,6 +286,33 @@ def test_tables_that_are_not_consistent_are_our_fault():
     ]):  # fmt: skip
         with pytest.raises(InconsistentMapError):
             raise AssertionError(f"number {number} passed: {wrong()}")
+
+
+@pytest.mark.parametrize("far", [1e-9, 0.3, 3.0, 800.0])
+@pytest.mark.parametrize(
+    "stage",
+    [
+        Answers(1, classes=("no", "yes"), link="sigmoid", says=("probability",)),
+        Answers(4, classes=tuple("abcd"), link="softmax", says=("probability",)),
+        Answers(4, classes=tuple("abcd"), link="shares", says=("probability",)),
+        Shares(4, exponentials=True),
+        Shares(4),
+    ],
+    ids=["sigmoid", "softmax", "shares", "exponentials", "parts"],
+)
+def test_no_errors_of_decisions_lead_further_than_is_told(stage, far):
+    # A step in front of them, such as a threshold's, makes errors that are not small.
+    rng = np.random.default_rng(0)
+    X = rng.normal(0, 2, (2000, stage.n_inputs))
+    errors = far * rng.random(X.shape)
+    moved = X + errors * rng.choice([-1.0, 1.0], X.shape)
+    if isinstance(stage, Shares) and not stage.exponentials:  # of what is not negative
+        X, moved = np.abs(X), np.maximum(np.abs(X) + moved - X, 0)
+    told = rounding(stage, X, errors, 4 * np.finfo("f8").eps)
+    off = np.abs(apply(stage, moved) - apply(stage, X))
+    assert (off <= told + 1e-13).all()
+    # Nor is it much too careful where errors are small.
+    assert far > 1e-3 or np.quantile(off / told, 0.95) > 0.1
 
 
 def test_a_program_goes_on_with_more_stages():

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
+from support import FORMS
 
 import sqlkrp
 from sqlkrp.errors import ColumnError
@@ -81,3 +82,17 @@ def test_a_linear_model_of_thresholds_bends():
     found = sqlkrp.Thresholds(30).fit_transform(frame)
     assert Ridge().fit(frame, label).score(frame, label) < 0.2
     assert Ridge().fit(found, label).score(found, label) > 0.95
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_neighbours_in_single_precision_are_told_apart_in_every_engine(engine, form):
+    # Half way between two of them is a number in double precision, and none in theirs.
+    one = np.float32(1.1)
+    two = np.nextafter(one, np.float32(2))
+    values = [one, two, np.nextafter(two, np.float32(2))]
+    frame = pd.DataFrame({"a": np.array(values * 4, dtype="f4"), "id": range(12)})
+    fitted = sqlkrp.Thresholds(5).fit(frame, exclude=["id"])
+    assert fitted.program_.prepare.dtype == "float32"
+    engine.store(frame)
+    found = engine.features(fitted, keep=["id"], form=form)[:, 1:]
+    assert found.tolist() == [[-1, -1], [1, -1], [1, 1]] * 4

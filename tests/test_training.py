@@ -1,6 +1,7 @@
 """Training: the same model wherever the rows are, of rows that were held out as it says."""
 
 import json
+import sqlite3
 
 import duckdb
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.preprocessing import StandardScaler
 
 import sqlkrp
-from sqlkrp.errors import SqlkrpError
+from sqlkrp.errors import ParameterError, SqlkrpError
 from sqlkrp.training import asked, candidates, training
 from sqlkrp.training.folds import TEST, Split, hashes_of_rows
 from sqlkrp.training.moments import solve
@@ -566,6 +567,7 @@ def test_from_a_table_to_scores(run_cli, tmp_path):
         ),
         (lambda t: t.assign(is_dear=2**53 + np.arange(len(t)) % 3), {}, "beyond 2\\^53"),
         (lambda t: t, {"budget": -1}, "budget=-1"),
+        (lambda t: t, {"budget": "soon"}, "budget='soon' is no time: give seconds, or 60s"),
         (lambda t: t, {"maps": KRP}, "give a list of maps"),
         (lambda t: t.assign(is_dear=t.price), {"class_weight": "balanced"}, "is for classes"),
     ],
@@ -574,6 +576,45 @@ def test_what_cannot_be_trained_is_said_in_one_line(change, options, told):
     with pytest.raises(SqlkrpError, match=told) as raised:
         trained(change(table()), "is_dear", **options)
     assert "\n" not in str(raised.value)
+
+
+def test_a_budget_is_a_time_as_on_the_command_line():
+    asked = {"exclude": ["is_dear"], "maps": [sqlkrp.KRP(degree, 9) for degree in (1, 2, 3)]}
+    for budget, searched_all in (("0.0s", False), (0, False), ("1.5h", True)):
+        told = trained(table(60), budget=budget, **asked).training
+        assert told["searched_all"] == searched_all
+
+
+@pytest.mark.parametrize(
+    ("made", "named"),
+    [
+        ("[id % 2]", r"BIGINT\[\]"), ("{'a': id % 2}", r"STRUCT\(a BIGINT\)"),
+        ("TIME '10:00:00' + INTERVAL (id % 2) HOUR", "TIME"), ("INTERVAL (id % 2) DAY", "INTERVAL"),
+        ("['x']", r"VARCHAR\[\]"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("task", [None, "classification"])
+def test_a_label_of_a_type_that_is_none_is_refused_by_name(connection, made, named, task):
+    connection.execute(
+        f"CREATE TABLE t AS SELECT range AS id, range / 4 AS a, {made.replace('id', 'range')} AS y "
+        "FROM range(100)"
+    )
+    source = sqlkrp.connect(connection).source("t")
+    with pytest.raises(
+        ParameterError, match=f"'y' is of type {named}, and a label is a number, a truth value or"
+    ):
+        sqlkrp.train(source, "y", task=task)
+
+
+def test_a_label_that_sqlite_computes_has_no_type_and_may_be_a_text():
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE t (a REAL)")
+    connection.executemany("INSERT INTO t VALUES (?)", [(i / 4,) for i in range(100)])
+    connection.execute(
+        "CREATE VIEW v AS SELECT a, CASE WHEN a > 9 THEN 'y' ELSE 'n' END AS y FROM t"
+    )
+    model = sqlkrp.train(sqlkrp.connect(connection).source("v"), "y", budget=0)
+    assert model.classes_.tolist() == ["n", "y"]
 
 
 def test_maps_of_maps_are_tried():

@@ -11,7 +11,7 @@ from sqlkrp.maps import FeatureMap
 from sqlkrp.maps.fitted import Fitted
 from sqlkrp.models import Model, load
 
-__all__ = ["add_map", "add_model", "load_asked", "load_map", "load_model"]
+__all__ = ["add_map", "add_model", "load_asked", "load_map", "load_model", "load_scoring"]
 
 
 def add_map(one: Parser) -> None:
@@ -51,6 +51,17 @@ def load_asked(given: argparse.Namespace) -> Fitted:
     if components is not None:
         return load_map(given.map).select(components)
     fitted: Fitted = load(given.map)
+    return fitted
+
+
+def load_scoring(given: argparse.Namespace) -> Model:
+    """The model of a command that scores, or as much of it as is asked for."""
+    fitted = load_asked(given)
+    if not isinstance(fitted, Model):
+        raise ParameterError(
+            f"{given.map!r} holds a map, which is not a model: give one, or make a table of its "
+            "features (sqlkrp run)"
+        )
     return fitted
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from pathlib import Path
 from typing import Any
 
 from sqlkrp.cli.command import Parser, option_given
@@ -19,7 +21,7 @@ from sqlkrp.engines import (
 )
 from sqlkrp.errors import ParameterError
 from sqlkrp.files import require_no_folder
-from sqlkrp.urls import as_file
+from sqlkrp.urls import File, as_file, is_attached
 
 __all__ = [
     "add_database",
@@ -127,6 +129,7 @@ def table_of(given: argparse.Namespace, source: str | None) -> Any:
     if _database_path(given, source) is None:
         assert source is not None
         file = as_file(source)
+        _require_file(file, source)
         require_no_folder(file)
         if given.table:
             raise ParameterError(f"--table belongs to a database, and {str(file)!r} is a data file")
@@ -134,6 +137,19 @@ def table_of(given: argparse.Namespace, source: str | None) -> Any:
     if not given.table:
         raise ParameterError("which table of the database? give --table NAME")
     return given.table
+
+
+def _require_file(file: File, source: str) -> None:
+    """Raise ParameterError if there is no file whose name, by itself, is a database's: ./md:sales.
+
+    What else is not there, the engine tells.
+    """
+    name = Path(source).name
+    if isinstance(file, Path) and is_attached(name) and not os.path.lexists(source):
+        raise ParameterError(
+            f"there is no file {source!r}: give one that is there, or {name!r}, which DuckDB "
+            "attaches"
+        )
 
 
 def _database_path(given: argparse.Namespace, source: str | None) -> str | None:

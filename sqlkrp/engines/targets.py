@@ -71,10 +71,12 @@ def storage_in(
 def require_view(session: Session, options: Options, storage: Storage) -> None:
     """Raise an error unless the engine has views, and this can be one."""
     session.can.require("views", session.dialect.name, "create a table")
-    if storage != Storage(replace=storage.replace):
-        raise ParameterError(
-            "append, upsert, format and partition_by are for tables: leave them out"
-        )
+    for name in ("append", "upsert", "format", "partition_by"):
+        if value := getattr(storage, name):
+            raise ParameterError(
+                f"view=True and {name}={value!r} are both given: a view keeps no rows, so give one "
+                "of them"
+            )
     for name, allowed in (("how", options.how == "sql"), ("output", options.output != VECTOR)):
         if not allowed:
             raise ParameterError(

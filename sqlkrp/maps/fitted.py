@@ -422,7 +422,7 @@ class Fitted:
         project: bool = False,
         sqlmesh: bool = False,
         replace: bool = False,
-    ) -> list[Path]:
+    ) -> dict[Path, bool]:
         """Write a model of this ``name`` into a project of dbt, with a macro, a seed and a test.
 
         ``source`` is the table that is read: ``schema.table``, which is declared as a source, or
@@ -433,7 +433,8 @@ class Fitted:
         model adds the rows whose keys are new, and stops where another map made the others.
         ``project`` writes what is around models, too: ``dbt_project.yml`` and a profile. With
         ``sqlmesh`` it is a model of SQLMesh, with audits. What is there is replaced on request, if
-        it is sqlkrp's own. The paths of all files come back.
+        it is sqlkrp's own. The paths of all files come back, each with whether it was written, or
+        was there as it is.
         """
         from sqlkrp.projects import to_project
 

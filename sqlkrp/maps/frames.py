@@ -233,11 +233,13 @@ def _types_in(objects: NDArray[Any]) -> set[type[Any]]:
 
 
 def _kind_of_objects(objects: NDArray[Any]) -> str:
-    """The kind of what is there, if all of it is numbers; empty if it is not, or nothing is."""
+    """The kind of what is there; empty if nothing is, or things of several types."""
     types = _types_in(objects)
     if types and all(issubclass(one, (bool, np.bool_)) for one in types):
         return BOOLEAN
-    return NUMBER if types and all(issubclass(one, _NUMBERS) for one in types) else ""
+    if types and all(issubclass(one, _NUMBERS) for one in types):
+        return NUMBER
+    return types.pop().__name__ if len(types) == 1 else ""
 
 
 def _floats_of(objects: NDArray[Any]) -> NDArray[np.float64]:

@@ -54,7 +54,7 @@ class Thresholds(SingleMap):
     clip: float | str | None = CLIP.by_default(None)
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
-        rows = inputs.some_rows(_ROWS, generator(_SEED)).astype("f8")
+        rows = inputs.some_rows(_ROWS, generator(_SEED))
         found = [_thresholds(column, self.n_thresholds) for column in rows.T]
         places = np.repeat(np.arange(inputs.count), [len(one) for one in found])
         if not len(places):
@@ -78,7 +78,9 @@ def _thresholds(column: Array, most: int) -> Array:
     places = np.searchsorted(values, reached)
     # What would be below all values is put above the least one.
     places = np.unique(np.maximum(places, 1)) if len(values) > 1 else places[:0]
-    lower, upper = values[places - 1], values[places]
-    half: Array = lower + (upper - lower) / 2
+    lower, upper = (values[one].astype("f8") for one in (places - 1, places))
+    # A number of the column's own precision: engines compare it in that, or in a higher one.
+    half = (lower + (upper - lower) / 2).astype(column.dtype)
     # Between two neighbours there is no number: then the upper one, at which the step is.
-    return np.where(half > lower, half, upper)
+    found: Array = np.where(half > lower, half, upper)
+    return found

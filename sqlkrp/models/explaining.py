@@ -108,8 +108,8 @@ def explain(model: Model, top: int | None = 20) -> Explanation:
     prepared = polynomials_at(program, place)
     if prepared is None:
         raise ParameterError(
-            f"{model.title} is no polynomial of few enough terms in its columns: see which columns "
-            "matter to it on rows (db.importance; sqlkrp explain MODEL --db DB --table NAME)"
+            "this model is no polynomial of few enough terms in its columns: see how much each of "
+            "them matters on rows (--db DB --table NAME, or in Python db.importance)"
         )
     prepare, stages = program.prepare, program.stages[1 : place + 1]
     raw = None if prepare.unit_length else polynomials_of(stages, _raw_columns(prepare))

@@ -116,7 +116,7 @@ class Model(Predicting):
         found = polynomial_program(weighed, self.sums_at(weighed))
         if found is None:
             raise ParameterError(
-                f"{self.title} is no polynomial of few enough terms: leave out as_='polynomial'"
+                "this model is no polynomial of few enough terms: leave out as_='polynomial'"
             )
         return found
 

@@ -15,8 +15,10 @@ import numpy as np
 from sqlkrp.engines.asking import query_of
 from sqlkrp.engines.results import whole
 from sqlkrp.engines.samples import doubles
+from sqlkrp.engines.session import Session
 from sqlkrp.engines.sources import TableSource
 from sqlkrp.errors import ColumnError, ParameterError
+from sqlkrp.maps.advice import counted
 from sqlkrp.maps.columns import match_columns
 from sqlkrp.maps.fitted import Fitted
 from sqlkrp.maps.source import BOOLEAN, NUMERIC
@@ -101,9 +103,9 @@ def of_table(fitted: Fitted, source: TableSource, key: str) -> Examples:
     named, is_number = quote(key, dialect), data.kinds[key] in NUMERIC
     told = named if is_number else dialect.cast.format(value=named, type=dialect.text_type)
     chosen = ", ".join([told, *doubles(query, dialect)])
+    _require_keys(session, query.relation, key, named, data.name)
     rows = session.rows(
-        f"SELECT {chosen} FROM {query.relation} AS every "
-        f"WHERE {named} IS NOT NULL ORDER BY {named} ASC LIMIT {_LOOKED_AT:d}",
+        f"SELECT {chosen} FROM {query.relation} AS every ORDER BY {named} ASC LIMIT {_LOOKED_AT:d}",
         "reading the first rows",
     )
     keys = tuple(_key(row[0], key, is_number=is_number) for row in rows)
@@ -117,6 +119,19 @@ def of_table(fitted: Fitted, source: TableSource, key: str) -> Examples:
         raise ParameterError(f"{data.name} has no rows to compare: name no table")
     found = tuple(keys[place] for place in there.tolist())
     return _said(fitted, inputs[there], found, key_type=data.types[key])
+
+
+def _require_keys(session: Session, relation: str, key: str, named: str, where: str) -> None:
+    """Raise ColumnError if a row has no key: the project's tests say that each has one."""
+    ((count,),) = session.rows(
+        f"SELECT COUNT(*) FROM {relation} AS every WHERE {named} IS NULL", "counting keys"
+    )
+    if count:
+        rows = counted(count, "row")
+        raise ColumnError(
+            f"key {key!r} of {where} is NULL in {rows}: name a key that each row has, or leave "
+            "such rows out in a view"
+        )
 
 
 def _key(value: Any, key: str, *, is_number: bool) -> int | str:

@@ -47,8 +47,11 @@ def to_project(
     project: bool = False,
     sqlmesh: bool = False,
     replace: bool = False,
-) -> list[Path]:
-    """Write the files, all of them or none that was not there; :meth:`Fitted.to_dbt` says what."""
+) -> dict[Path, bool]:
+    """Write the files, all of them or none that was not there; :meth:`Fitted.to_dbt` says what.
+
+    Each file's path comes back, and whether it was written or there as it is.
+    """
     switches = {"incremental": incremental, "project": project, "sqlmesh": sqlmesh}
     for switch, value in (switches | {"replace": replace}).items():
         Switch().require(switch, value)
@@ -76,8 +79,8 @@ def to_project(
     if project:  # which users change
         files |= (more := around(asked))
         whose |= dict.fromkeys(more, False)
-    write_files(target, files, whose, replace=replace)
-    return [target / path for path in files]
+    written = set(write_files(target, files, whose, replace=replace))
+    return {path: path in written for path in (target / name for name in files)}
 
 
 def _source(rows: Any) -> TableSource:

@@ -42,6 +42,9 @@ __all__ = [
     "votes",
 ]
 
+# An exponent whose exponential is still a number.
+_FURTHEST = 700.0
+
 
 @dataclass(frozen=True, eq=False)
 class _Groups(Stage):
@@ -263,15 +266,24 @@ def _rounding_of_softmax(X: Array, errors: Array, eps: float) -> Array:
     # Relative errors of exponentials are errors of the exponents.
     off = errors + errors.max(axis=1, keepdims=True) + eps * (2 + np.abs(X))
     sizes = np.exp(X - X.max(axis=1, keepdims=True))
-    return _rounding_of_share(sizes, sizes * off, eps)
+    return _rounding_of_share(sizes, sizes * np.expm1(np.minimum(off, _FURTHEST)), eps)
 
 
 def _rounding_of_share(X: Array, errors: Array, eps: float) -> Array:
     sizes = np.abs(X)
-    total = np.maximum(sizes.sum(axis=1, keepdims=True), np.finfo("f8").tiny)
-    share = sizes / total
-    of_total = errors.sum(axis=1, keepdims=True) / total
-    found: Array = errors / total + share * (of_total + eps * (2 + np.sqrt(sizes.shape[1])))
+    others, their_errors = (one.sum(axis=1, keepdims=True) - one for one in (sizes, errors))
+    share = _share(sizes, others)
+    # Errors may be as large as a step: so the share is taken where it is largest, and least.
+    largest = _share(sizes + errors, np.maximum(others - their_errors, 0))
+    least = _share(np.maximum(sizes - errors, 0), others + their_errors)
+    off = np.maximum(largest - share, share - least)
+    found: Array = off + share * eps * (2 + np.sqrt(sizes.shape[1]))
+    return found
+
+
+def _share(part: Array, others: Array) -> Array:
+    total = part + others
+    found: Array = np.divide(part, total, out=np.zeros_like(total), where=total > 0)
     return found
 
 
@@ -309,8 +321,8 @@ def _rounding_of_probabilities(stage: Answers, X: Array, errors: Array, eps: flo
         return errors
     if stage.link == "softmax":
         return _rounding_of_softmax(X, errors, eps)
-    values = sigmoid(X)
-    off = values * (1 - values) * (errors + eps * np.abs(X)) + 4 * eps * values
+    values, far = sigmoid(X), errors + eps * np.abs(X)
+    off = np.maximum(sigmoid(X + far) - values, values - sigmoid(X - far)) + 4 * eps * values
     return off if stage.link == "sigmoid" else _rounding_of_share(values, off, eps)
 
 

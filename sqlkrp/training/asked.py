@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sqlkrp.errors import ParameterError
 from sqlkrp.maps import MAPS, FeatureMap
+from sqlkrp.maps.allowed import Number
 
 __all__ = ["FOLDS", "LOGISTIC", "LOSSES", "SAMPLE", "SQUARED_HINGE", "SQUARES", "TEST_SHARE",
-           "maps_of"]  # fmt: skip
+           "maps_of", "seconds_of"]  # fmt: skip
 
 SAMPLE, FOLDS, TEST_SHARE = 5_000, 5, 0.2
 
 SQUARES, LOGISTIC, SQUARED_HINGE = LOSSES = ("squares", "logistic", "squared-hinge")
 
 _MAP = "krp"
+_TIME = re.compile(r"(\d+(?:\.\d+)?)([smh]?)")
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
+
+
+def seconds_of(budget: Any) -> float:
+    """How many seconds a time has: a number of them, or a text such as ``60s``, ``5m`` or ``1h``.
+
+    >>> seconds_of("1.5m")
+    90.0
+    """
+    if not isinstance(budget, str):
+        return float(Number(0).require("budget", budget))
+    found = _TIME.fullmatch(budget)
+    if not found:
+        raise ParameterError(f"budget={budget!r} is no time: give seconds, or 60s, 5m or 1h")
+    return float(found[1]) * _SECONDS[found[2]]
 
 
 def maps_of(kinds: Sequence[str] | None, **own: Iterable[Any] | None) -> list[FeatureMap] | None:

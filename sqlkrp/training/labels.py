@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqlkrp.errors import ParameterError
-from sqlkrp.maps.source import BOOLEAN, NUMERIC
+from sqlkrp.maps.source import BOOLEAN, DATE, NUMERIC
 from sqlkrp.stages import Array
 
 __all__ = ["CLASSIFICATION", "REGRESSION", "TASKS", "Label", "Labels"]
@@ -26,6 +26,9 @@ _MOST_CLASSES = 1_000
 # Below this doubles hold each whole number; this one stands for the next as well.
 _EXACT = 2.0**53
 
+# Of columns that hold nothing in DuckDB, and of those that SQLite computes, which may be texts.
+_NO_TYPES = ('"NULL"', "")
+
 Label = str | bool | int | float
 
 
@@ -38,7 +41,8 @@ class Labels:
     """The column's kind, as the engine tells it."""
     asked: str | None = None
     """The task that was asked for."""
-    is_date: bool = False
+    sort: str | None = None
+    """Whether it holds texts or dates, as the engine tells it; of any other type None."""
     codes: dict[Any, int] = field(default_factory=dict)
     """The number of each value, in the order that they came."""
     is_whole: bool = True
@@ -50,7 +54,12 @@ class Labels:
             raise ParameterError(
                 f"task={self.asked!r} is not allowed: use one of {', '.join(TASKS)}"
             )
-        if self.is_date and self.asked is None:
+        if self.is_text and self.sort is None and self.kind not in _NO_TYPES:
+            raise ParameterError(
+                f"column {self.column!r} is of type {self.kind}, and a label is a number, a truth "
+                "value or a text: name another label, or cast it in a view"
+            )
+        if self.sort == DATE and self.asked is None:
             raise ParameterError(
                 f"column {self.column!r} is of type {self.kind}, a date, which is neither a class "
                 "nor a number: cast it to a number in a view, or use task='classification'"

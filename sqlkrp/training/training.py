@@ -19,11 +19,11 @@ from sqlkrp.maps.columns import match_columns
 from sqlkrp.maps.feature_map import FeatureMap
 from sqlkrp.maps.frames import is_relation, is_streamed, is_table
 from sqlkrp.maps.reading import Reading, read_columns, what_becomes
-from sqlkrp.maps.source import BOOLEAN, DATE, NUMERIC
+from sqlkrp.maps.source import BOOLEAN, NUMERIC
 from sqlkrp.models.model import Model
 from sqlkrp.sql.options import name_list
 from sqlkrp.stages import Prepare
-from sqlkrp.training.asked import FOLDS, LOGISTIC, LOSSES, SAMPLE, SQUARES, TEST_SHARE
+from sqlkrp.training.asked import FOLDS, LOGISTIC, LOSSES, SAMPLE, SQUARES, TEST_SHARE, seconds_of
 from sqlkrp.training.candidates import asked_for, by_default, raw, told_again
 from sqlkrp.training.folds import Split
 from sqlkrp.training.judging import Judge
@@ -67,7 +67,7 @@ def train(
     test_share: float = TEST_SHARE,
     sample: int = SAMPLE,
     simplest: bool = False,
-    budget: float | None = None,
+    budget: float | str | None = None,
     categories: str | None = "auto",
     dates: str | None = "auto",
     random_state: int = 0,
@@ -86,12 +86,13 @@ def train(
         raise ParameterError(f"label={label!r} is no name of a column: give a text")
     if not isinstance(source, TableSource):
         return _of_frame(given)
-    asked = _Asked(maps, like, metric, loss, class_weight, sample, simplest, budget, random_state)
+    seconds = None if budget is None else seconds_of(budget)
+    asked = _Asked(maps, like, metric, loss, class_weight, sample, simplest, seconds, random_state)
     asked.require_allowed()
     split = _split(folds, test_share, groups, time)
     named = Named(label, weights, groups, time)
     reading = _reading(source, named, include, exclude, keep, categories, dates)
-    labels = Labels(label, source.kinds[label], task, is_date=_is_date(source, label))
+    labels = Labels(label, source.kinds[label], task, source.texts_and_dates.get(label))
     # What leaves the range of numbers is seen in what comes out, or left out, and told in words.
     with source.session.transaction(keep=False), np.errstate(all="ignore"):
         return _Training(reading, named, labels, asked, on_progress).run(split)
@@ -125,10 +126,6 @@ def _split(folds: int, test_share: float, groups: str | None, time: str | None) 
     in_groups, in_order = groups is not None, time is not None
     by_class = not (in_groups or in_order)
     return Split(folds, share, by_class=by_class, in_order=in_order, in_groups=in_groups)
-
-
-def _is_date(source: TableSource, label: str) -> bool:
-    return source.texts_and_dates.get(label) == DATE
 
 
 def _reading(
@@ -192,8 +189,6 @@ class _Asked:
             OneOf({"balanced": ""}).require("class_weight", self.class_weight)
         Whole(10).require("sample", self.sample)
         Whole(0).require("random_state", self.seed)
-        if self.budget is not None:
-            Number(0).require("budget", self.budget)
 
 
 @dataclass

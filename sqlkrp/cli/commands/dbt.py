@@ -108,7 +108,8 @@ def _run(given: argparse.Namespace) -> int:
             replace=given.replace,
             **options_of_statement(given),
         )
-    say(given, [*(("wrote", str(path)) for path in files), (fitted.kind, fitted.digest_[:12])])
+    told = [("wrote" if is_new else "as it was", str(path)) for path, is_new in files.items()]
+    say(given, [*told, (fitted.kind, fitted.digest_[:12])])
     return 0
 
 

@@ -9,7 +9,7 @@ from sqlkrp.cli.command import Command, Parser
 from sqlkrp.cli.console import say
 from sqlkrp.cli.destinations import add_growth, add_limit, better_pairs, growth_of, rows_of, verb_of
 from sqlkrp.cli.macros import add_macro, create_macro
-from sqlkrp.cli.map_files import add_model, load_asked
+from sqlkrp.cli.map_files import add_model, load_scoring
 from sqlkrp.cli.sources import add_database, add_engine, open_database, table_of
 from sqlkrp.cli.statements import (
     add_how,
@@ -65,7 +65,7 @@ def _add_arguments(one: Parser) -> None:
 
 
 def _run(given: argparse.Namespace) -> int:
-    fitted, given.to = load_asked(given), given.path
+    fitted, given.to = load_scoring(given), given.path
     if given.macro is not None:
         return create_macro(given, fitted, {**answers_of(given), **options_of_statement(given)})
     with open_database(given, given.file, write=given.into is not None) as database:

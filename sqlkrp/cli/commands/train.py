@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import shlex
 import sys
 import time
@@ -116,9 +115,7 @@ def _add_search(group: argparse._ArgumentGroup) -> None:
         "--simplest", action="store_true",
         help="take the simplest map within a standard error of the best",
     )  # fmt: skip
-    group.add_argument(
-        "--budget", type=_seconds, metavar="60s", help="try no more candidates after so long"
-    )
+    group.add_argument("--budget", metavar="60s", help="try no more candidates after so long")
     group.add_argument(
         "--seed", dest="random_state", type=int, default=0, metavar="N",
         help="the same number gives the same model again (default: 0)",
@@ -137,13 +134,6 @@ def _gammas(value: str) -> list[float | str]:
         return [one if one == "auto" else float(one) for one in value.split(",")]
     except ValueError:
         raise argparse.ArgumentTypeError(f"{value!r} are no numbers or auto, as auto,0.1") from None
-
-
-def _seconds(value: str) -> float:
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|h)?", value)
-    if not match:
-        raise argparse.ArgumentTypeError(f"{value!r} is no time, as 60s, 5m or 1h")
-    return float(match[1]) * {"m": 60, "h": 3600}.get(match[2], 1)
 
 
 def _run(given: argparse.Namespace) -> int:
