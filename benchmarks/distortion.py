@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ import pyarrow as pa
 import sqlkrp
 from benchmarks import measuring
 from benchmarks.measuring import PAPER, Way, markdown, versions
+from sqlkrp.stages import apply
 
 RESULTS = Path(__file__).parent / "results"
 # (label, published means for k = 200, 500, 1000 by degree)
@@ -139,11 +141,7 @@ def defaults_section(sets: dict[str, np.ndarray], runs: int, rows: int) -> list[
 
 def work_section(pixels: np.ndarray, repeats: int) -> list[str]:
     """Operations a row, and seconds in DuckDB: all of MNIST's test rows, interleaved runs."""
-    connection = duckdb.connect()
-    names = [f"p{i}" for i in range(pixels.shape[1])]
-    arrived = dict(zip(names, pixels.T.astype("float32"), strict=True))
-    connection.register("arrived", pa.table(arrived))
-    connection.execute("CREATE TABLE source AS SELECT * FROM arrived")
+    connection, shape = mnist_table(pixels)
     lines = []
     for degree in DEGREES:
         for k in COMPONENTS:
@@ -162,11 +160,21 @@ def work_section(pixels: np.ndarray, repeats: int) -> list[str]:
             lines.append([str(degree), f"{k:,}", *work, *seconds])
     head = ["g", "k", "operations a row: the defaults", "achlioptas"]
     head += ["seconds: the defaults", "achlioptas"]
-    title = f"## What both cost: MNIST, {len(pixels):,} rows × 784 columns, in DuckDB\n"
+    title = f"## What both cost: MNIST, {shape}, in DuckDB\n"
     text = (
         "Additions and products a row, as planned; seconds from a table to a table of features.\n"
     )
     return [title, text, *markdown(head, lines)]
+
+
+def mnist_table(pixels: np.ndarray) -> tuple[duckdb.DuckDBPyConnection, str]:
+    """A connection whose table ``source`` holds these, as FLOAT; and how many they are."""
+    connection = duckdb.connect()
+    names = [f"p{i}" for i in range(pixels.shape[1])]
+    arrived = dict(zip(names, pixels.T.astype("float32"), strict=True))
+    connection.register("arrived", pa.table(arrived))
+    connection.execute("CREATE TABLE source AS SELECT * FROM arrived")
+    return connection, f"{len(pixels):,} rows × {pixels.shape[1]} columns"
 
 
 def in_database(connection: duckdb.DuckDBPyConnection, krp: sqlkrp.FeatureMap) -> None:
@@ -196,11 +204,11 @@ def measure(
 
 def kernel(krp: sqlkrp.KRP, inputs: np.ndarray) -> np.ndarray:
     """What a map estimates: (gamma <x, y> + coef0)^g of the columns as it prepares them."""
-    prepare = krp.program.prepare
-    values = prepare.apply(inputs).astype("float64")
-    # The last column is sqrt(coef0 / gamma), if there is one.
-    gamma = 1.0 if prepare.constant is None else krp.coef0 / prepare.constant**2
-    exact: np.ndarray = (gamma * (values @ values.T)) ** krp.degree
+    prepare = replace(krp.program.prepare, constant=None)
+    values = apply(prepare, inputs).astype("float64")
+    taken = krp.taken_.get("gamma")
+    gamma = krp.gamma if taken is None else taken.value
+    exact: np.ndarray = (gamma * (values @ values.T) + krp.coef0) ** krp.degree
     return exact
 
 

@@ -43,8 +43,8 @@ class Transformer(Estimator):
 
     # --- what a concrete map says -------------------------------------------------------------
 
-    def constant(self) -> float | None:
-        """The value of a constant column beside the inputs, or None for no such column."""
+    def constant(self, n_columns: int) -> float | None:
+        """The value of a constant column beside so many inputs, or None for no such column."""
         return None
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
@@ -113,7 +113,7 @@ class Transformer(Estimator):
                 require_whole(described, columns, reading.told, moments)
             drawn.settle(SeenColumns(reading.told, moments, described.is_sparse))
             prepare = prepare_stage(drawn.first, reading, moments, dtype)
-        prepare = replace(prepare, constant=drawn.constant())
+        prepare = replace(prepare, constant=drawn.constant(prepare.n_outputs))
         seed = seed_of(self.random_state)
         try:
             with np.errstate(all="ignore"):

@@ -100,9 +100,9 @@ class ComplexKRP(SumsOfProducts):
 
     def _hadamard(self, d: int, rng: np.random.Generator) -> tuple[Stage, Array, float]:
         size = pools.hadamard_block_size(d, self.block_size)
-        per_block = -(-d // size) * size
+        per_block = self._chunks(d) * size
         blocks = max(self.degree, -(-self.slots // per_block))
-        column, sign = pools.draw_hadamard(rng, blocks, d, size)
+        column, sign = pools.draw_hadamard(rng, blocks, d, size, bool(self.coef0))
         turned = rng.integers(0, 2, size=column.shape) == 1
         parts = np.where(turned, -1, column), np.where(turned, column, -1)
         columns = np.stack(parts, axis=1).reshape(2 * blocks, per_block)

@@ -68,12 +68,12 @@ class Monomials(SingleMap):
     coef0: float = COEF0.by_default(1.0)
     gamma: Any = GAMMA.by_default("auto")  # a number by the time of the draw
 
-    def constant(self) -> float | None:
+    def constant(self, n_columns: int) -> float | None:
         # The monomial of degree 0 is a product of nothing: this column.
         return 1.0 if self.coef0 else None
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
-        d = inputs.count - (self.constant() is not None)
+        d = inputs.count - bool(self.coef0)
         self._require_fits(d)
         factors = self._factors(d)
         weights = self._weights(factors)

@@ -1,0 +1,137 @@
+"""How near the defaults come to the best that k features can do, at what cost, on every data set.
+
+    python -m benchmarks.floors --data DIR [--sets a,b] [--runs N] [--out FILE]
+
+No option is set but the degree and how many features. For each data set: the mean distortion of
+squared distances (as in ``benchmarks.distortion``) as a multiple of 2/sqrt(pi k), which a random
+projection of the kernel's own feature space comes to; and the additions and products of a row, as
+planned. Distortions are computed by NumPy, whose features are those of the SQL. What features take
+in DuckDB, with two cores, is measured on MNIST. Writes ``benchmarks/results/floors.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+import sqlkrp
+from benchmarks import measuring
+from benchmarks.distortion import (
+    COMPONENTS,
+    DEGREES,
+    columns,
+    in_database,
+    load,
+    measure,
+    mnist_table,
+    operations,
+    told,
+)
+from benchmarks.measuring import Way, markdown, versions
+from benchmarks.tasks import TASKS
+
+RESULTS = Path(__file__).parent / "results"
+#: What the defaults are to stay below, by degree.
+AIMS = {2: 1.08, 3: 1.15, 4: 1.30}
+
+
+def main() -> None:
+    """Measure and write the report."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.floors",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--data", type=Path, required=True, help="folder of data sets")
+    parser.add_argument("--sets", default=",".join(TASKS), help="names, with commas")
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--rows", type=int, default=500)
+    parser.add_argument("--repeats", type=int, default=3, help="of each time that is measured")
+    parser.add_argument("--out", type=Path, default=RESULTS / "floors.md")
+    given = parser.parse_args()
+    # Samples have columns in which nothing varies, and small tables fewer monomials than features.
+    warnings.simplefilter("ignore", sqlkrp.errors.FitWarning)
+    head = ["data", "columns", "g", *(f"k = {k:,}" for k in COMPONENTS)]
+    lines, multiples = [], []
+    for name in given.sets.split(","):
+        rows = rows_of(name, given.data)
+        for degree in DEGREES:
+            found = [of_floor(rows, degree, k, given.runs, given.rows) for k in COMPONENTS]
+            multiples += [(degree, mean) for mean, _ in found]
+            work = [operations(drawn(rows[: given.rows], degree, k)) for k in COMPONENTS]
+            cells = [
+                f"{mean:.2f} ± {spread:.2f}; {count:,}"
+                for (mean, spread), count in zip(found, work, strict=True)
+            ]
+            lines.append(told([name, str(rows.shape[1]), str(degree), *cells]))
+    report = [
+        f"# Multiples of the floor\n\n`python -m benchmarks.floors --data DIR`; {versions()}\n",
+        "The defaults, with no option but the degree: `KRP(degree=g, n_components=k)`. The mean "
+        "relative error of squared distances in the kernel's feature space over all pairs of "
+        f"{given.rows} rows, as a multiple of 2/√(πk): mean ± standard deviation of {given.runs} "
+        "draws, each of other rows; then additions and products a row, as planned. By NumPy.\n",
+        *markdown(head, lines),
+        *summary(multiples),
+        *seconds(given.data, given.repeats),
+    ]
+    given.out.write_text("\n".join(report))
+    print(f"wrote {given.out}")
+
+
+def rows_of(name: str, data: Path) -> np.ndarray:
+    """The inputs of a data set: MNIST as the paper scales it, categories as indicators."""
+    if name == "mnist":
+        return load(data / "mnist_test.parquet")
+    if name == "w8a":
+        return columns(data / "w8a_test.parquet")
+    inputs, _ = TASKS[name].load(data)
+    return inputs.fillna(inputs.mean()).to_numpy(dtype="float64")
+
+
+def of_floor(rows: np.ndarray, degree: int, k: int, runs: int, sample: int) -> tuple[float, float]:
+    """The mean distortion and its standard deviation, as multiples of the floor."""
+    floor = 2 / np.sqrt(np.pi * k)
+    mean, spread = measure(rows, degree, k, {}, runs, sample)
+    return mean / floor, spread / floor
+
+
+def drawn(rows: np.ndarray, degree: int, k: int) -> sqlkrp.KRP:
+    """A map of the defaults."""
+    return sqlkrp.KRP(degree, k, random_state=0).fit(rows)
+
+
+def summary(multiples: list[tuple[int, float]]) -> list[str]:
+    """The worst of each degree, beside what it is to stay below."""
+    lines = []
+    for degree, aim in AIMS.items():
+        of_degree = [mean for g, mean in multiples if g == degree]
+        below = sum(mean <= aim for mean in of_degree)
+        shares = [f"{np.mean(of_degree):.2f}", f"{max(of_degree):.2f}", f"{aim:.2f}"]
+        lines.append([str(degree), *shares, f"{below} of {len(of_degree)}"])
+    return markdown(["g", "mean", "worst", "aim", "within it"], lines)
+
+
+def seconds(data: Path, repeats: int) -> list[str]:
+    """From a table to a table of features: all of MNIST's test rows."""
+    connection, shape = mnist_table(load(data / "mnist_test.parquet"))
+    lines = []
+    for degree in DEGREES:
+        cells = []
+        for k in COMPONENTS:
+            krp = sqlkrp.KRP(degree, k, random_state=0)
+            krp.fit(sqlkrp.connect(connection).source("source"))
+            way = Way(f"g={degree}, k={k}", partial(in_database, krp=krp))
+            measuring.measure([way], connection, repeats)
+            cells.append(f"{way.median:.2f} ({way.spread})")
+        lines.append(told([str(degree), *cells]))
+    title = f"\n## Seconds: MNIST, {shape}, in DuckDB\n"
+    text = f"From a table to a table of features: median (least – most) of {repeats} runs.\n"
+    return [title, text, *markdown(["g", *(f"k = {k:,}" for k in COMPONENTS)], lines)]
+
+
+if __name__ == "__main__":
+    main()
