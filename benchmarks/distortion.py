@@ -141,7 +141,7 @@ def defaults_section(sets: dict[str, np.ndarray], runs: int, rows: int) -> list[
 
 def work_section(pixels: np.ndarray, repeats: int) -> list[str]:
     """Operations a row, and seconds in DuckDB: all of MNIST's test rows, interleaved runs."""
-    connection, shape = mnist_table(pixels)
+    connection = stored(pixels)
     lines = []
     for degree in DEGREES:
         for k in COMPONENTS:
@@ -160,21 +160,21 @@ def work_section(pixels: np.ndarray, repeats: int) -> list[str]:
             lines.append([str(degree), f"{k:,}", *work, *seconds])
     head = ["g", "k", "operations a row: the defaults", "achlioptas"]
     head += ["seconds: the defaults", "achlioptas"]
-    title = f"## What both cost: MNIST, {shape}, in DuckDB\n"
+    title = f"## What both cost: MNIST, {len(pixels):,} rows × 784 columns, in DuckDB\n"
     text = (
         "Additions and products a row, as planned; seconds from a table to a table of features.\n"
     )
     return [title, text, *markdown(head, lines)]
 
 
-def mnist_table(pixels: np.ndarray) -> tuple[duckdb.DuckDBPyConnection, str]:
-    """A connection whose table ``source`` holds these, as FLOAT; and how many they are."""
+def stored(rows: np.ndarray) -> duckdb.DuckDBPyConnection:
+    """A connection whose table ``source`` holds these, as FLOAT."""
     connection = duckdb.connect()
-    names = [f"p{i}" for i in range(pixels.shape[1])]
-    arrived = dict(zip(names, pixels.T.astype("float32"), strict=True))
+    names = [f"p{i}" for i in range(rows.shape[1])]
+    arrived = dict(zip(names, rows.T.astype("float32"), strict=True))
     connection.register("arrived", pa.table(arrived))
     connection.execute("CREATE TABLE source AS SELECT * FROM arrived")
-    return connection, f"{len(pixels):,} rows × {pixels.shape[1]} columns"
+    return connection
 
 
 def in_database(connection: duckdb.DuckDBPyConnection, krp: sqlkrp.FeatureMap) -> None:

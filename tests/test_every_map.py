@@ -91,6 +91,9 @@ EVERY = {
         scaling=None,
         random_state=0,
     ),
+    "products of products": KRP(
+        5, 6, n_terms=3, block_size=4, coef0=0.5, gamma=0.125, random_state=0
+    ),
     "odd complex": ComplexKRP(3, 5, n_terms=2, block_size=4, gamma=0.125, random_state=0),
     "ensemble": Ensemble(RandomFourier(4, gamma=0.25), 3, random_state=0),
     "ensemble of products": Ensemble(KRP(2, 4, pool="hadamard", coef0=1), 2, random_state=0),

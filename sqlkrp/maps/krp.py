@@ -27,8 +27,8 @@ _AUTO_IID_HYPERPLANES = 1000
 # kernel (python -m benchmarks.floors). Above, they would have to grow beyond use.
 _AUTO_TERMS = {1: 1, 2: 5, 3: 20}
 _AUTO_TERMS_ABOVE = 50
-# Degrees whose products are made of mixed products, and their terms. Below, that costs more than it
-# gains; above, mixing leaves the range of single precision.
+# Degrees of which a term is a product of two mixed products, and how many terms are enough then.
+# Below, that gains no more than it costs; above, it would leave the range of single precision.
 _NESTED_DEGREES = range(4, 65)
 _NESTED_TERMS = 20
 # Products that are mixed: four of them are nearly normal already, and cost two additions each.
@@ -120,8 +120,13 @@ class KRP(SumsOfProducts):
 
     The sign in front of a term is +1 for the iid pools and random for ``hadamard``. Entries of a
     Hadamard pool have Achlioptas' distribution, with s = padded columns / block size, and a block
-    has as many hyperplanes as padded columns. Degree 1 is the plain random projection. With
-    ``coef0=0``, the paper's homogeneous kernel, a map of even degree cannot see a linear effect.
+    has as many hyperplanes as padded columns; the kernel's constant stands in all of them. Degree 1
+    is the plain random projection. With ``coef0=0``, the paper's homogeneous kernel, a map of even
+    degree cannot see a linear effect.
+
+    Of degrees 4 to 64 a Hadamard pool's terms have two factors. Each is a sum of four products of
+    fewer projections, made in the same way: sums vary less than products of many factors, and one
+    is a factor of several terms.
 
     References: D. Lopez-Sanchez, J. M. Corchado, A. Gonzalez Arrieta, "Data-independent random
     projections from the feature-space of the homogeneous polynomial kernel", Pattern Recognition
