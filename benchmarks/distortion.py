@@ -190,19 +190,25 @@ def operations(krp: sqlkrp.FeatureMap) -> int:
 
 
 def measure(
-    inputs: np.ndarray, degree: int, k: int, parameters: dict[str, Any], runs: int, rows: int
+    inputs: np.ndarray,
+    degree: int,
+    k: int,
+    parameters: dict[str, Any],
+    runs: int,
+    rows: int,
+    kind: type[sqlkrp.KRP | sqlkrp.MixedKRP] = sqlkrp.KRP,
 ) -> tuple[float, float]:
     """Mean and standard deviation over runs of the mean distortion."""
     found = []
     for run in range(runs):
         sample = np.random.default_rng(run).choice(len(inputs), rows, replace=False)
-        krp = sqlkrp.KRP(degree, k, random_state=run, **parameters).fit(inputs[sample])
+        krp = kind(degree, k, random_state=run, **parameters).fit(inputs[sample])
         features = krp.transform(inputs[sample])
         found.append(mean_distortion(features @ features.T, kernel(krp, inputs[sample])))
     return float(np.mean(found)), float(np.std(found))
 
 
-def kernel(krp: sqlkrp.KRP, inputs: np.ndarray) -> np.ndarray:
+def kernel(krp: sqlkrp.KRP | sqlkrp.MixedKRP, inputs: np.ndarray) -> np.ndarray:
     """What a map estimates: (gamma <x, y> + coef0)^g of the columns as it prepares them."""
     prepare = replace(krp.program.prepare, constant=None)
     values = apply(prepare, inputs).astype("float64")

@@ -39,6 +39,8 @@ AIMS = {2: 1.08, 3: 1.15, 4: 1.30}
 #: The features that are timed.
 _TIMED = 500
 
+Kind = type[sqlkrp.KRP | sqlkrp.MixedKRP]
+
 
 def main() -> None:
     """Measure and write the report."""
@@ -55,20 +57,10 @@ def main() -> None:
     given = parser.parse_args()
     # Samples have columns in which nothing varies, and small tables fewer monomials than features.
     warnings.simplefilter("ignore", sqlkrp.errors.FitWarning)
+    names = given.sets.split(",")
+    lines, multiples = table(names, given.data, sqlkrp.KRP, given.runs, given.rows)
+    of_mixed, _ = table(names, given.data, sqlkrp.MixedKRP, given.runs, given.rows)
     head = ["data", "rows × columns", "g", *(f"k = {k:,}" for k in COMPONENTS), "seconds"]
-    lines, multiples = [], []
-    for name in given.sets.split(","):
-        rows = rows_of(name, given.data)
-        for degree in DEGREES:
-            found = [of_floor(rows, degree, k, given.runs, given.rows) for k in COMPONENTS]
-            multiples += [(degree, mean) for mean, _ in found]
-            work = [operations(drawn(rows[: given.rows], degree, k)) for k in COMPONENTS]
-            cells = [
-                f"{mean:.2f} ± {spread:.2f}; {count:,}"
-                for (mean, spread), count in zip(found, work, strict=True)
-            ]
-            shape = f"{len(rows):,} × {rows.shape[1]}"
-            lines.append(told([name, shape, str(degree), *cells, seconds(rows, degree)]))
     report = [
         f"# Multiples of the floor\n\n`python -m benchmarks.floors --data DIR`; {versions()}\n",
         "The defaults, with no option but the degree: `KRP(degree=g, n_components=k)`. The mean "
@@ -79,9 +71,32 @@ def main() -> None:
         "those of the processor; the machine was at other work, too.\n",
         *markdown(head, lines),
         *summary(multiples),
+        "## Low degrees exactly\n",
+        "The same of `MixedKRP(degree=g, n_components=k)`.\n",
+        *markdown(head, of_mixed),
     ]
     given.out.write_text("\n".join(report))
     print(f"wrote {given.out}")
+
+
+def table(
+    names: list[str], data: Path, kind: Kind, runs: int, sample: int
+) -> tuple[list[list[str]], list[tuple[int, float]]]:
+    """A line for each data set and degree; and of each cell the degree and the multiple."""
+    lines, multiples = [], []
+    for name in names:
+        rows = rows_of(name, data)
+        for degree in DEGREES:
+            found = [of_floor(rows, degree, k, kind, runs, sample) for k in COMPONENTS]
+            multiples += [(degree, mean) for mean, _ in found]
+            maps = [kind(degree, k, random_state=0).fit(rows[:sample]) for k in COMPONENTS]
+            cells = [
+                f"{mean:.2f} ± {spread:.2f}; {operations(one):,}"
+                for (mean, spread), one in zip(found, maps, strict=True)
+            ]
+            shape = f"{len(rows):,} × {rows.shape[1]}"
+            lines.append(told([name, shape, str(degree), *cells, seconds(rows, degree, kind)]))
+    return lines, multiples
 
 
 def rows_of(name: str, data: Path) -> np.ndarray:
@@ -94,16 +109,13 @@ def rows_of(name: str, data: Path) -> np.ndarray:
     return inputs.fillna(inputs.mean()).to_numpy(dtype="float64")
 
 
-def of_floor(rows: np.ndarray, degree: int, k: int, runs: int, sample: int) -> tuple[float, float]:
+def of_floor(
+    rows: np.ndarray, degree: int, k: int, kind: Kind, runs: int, sample: int
+) -> tuple[float, float]:
     """The mean distortion and its standard deviation, as multiples of the floor."""
     floor = 2 / np.sqrt(np.pi * k)
-    mean, spread = measure(rows, degree, k, {}, runs, sample)
+    mean, spread = measure(rows, degree, k, {}, runs, sample, kind)
     return mean / floor, spread / floor
-
-
-def drawn(rows: np.ndarray, degree: int, k: int) -> sqlkrp.KRP:
-    """A map of the defaults."""
-    return sqlkrp.KRP(degree, k, random_state=0).fit(rows)
 
 
 def summary(multiples: list[tuple[int, float]]) -> list[str]:
@@ -117,10 +129,10 @@ def summary(multiples: list[tuple[int, float]]) -> list[str]:
     return markdown(["g", "mean", "worst", "aim", "within it"], lines)
 
 
-def seconds(rows: np.ndarray, degree: int) -> str:
+def seconds(rows: np.ndarray, degree: int, kind: Kind) -> str:
     """From a table to a table of features: by the clock, and of the processor."""
     connection = stored(rows)
-    krp = sqlkrp.KRP(degree, _TIMED, random_state=0)
+    krp = kind(degree, _TIMED, random_state=0)
     krp.fit(sqlkrp.connect(connection).source("source"))
     started, worked = time.perf_counter(), time.process_time()
     in_database(connection, krp)

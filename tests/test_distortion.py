@@ -83,6 +83,7 @@ def test_an_exact_map_has_no_distortion(place):
 UNBIASED = {
     "krp": sqlkrp.KRP(3, 20, n_terms=2, coef0=0.5, gamma=0.3),
     "iid": sqlkrp.KRP(2, 20, pool="achlioptas", n_hyperplanes=30, n_terms=2, gamma=0.5),
+    "by degree": sqlkrp.MixedKRP(3, 20, n_terms=1, gamma=0.5),
     "complex": sqlkrp.ComplexKRP(3, 20, n_terms=1, gamma=0.5),
     "explicit": sqlkrp.ExplicitRP(2, 20, gamma=0.5),
     "tensor sketch": sqlkrp.TensorSketch(2, 20, gamma=0.5),

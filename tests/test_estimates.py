@@ -25,6 +25,7 @@ from sqlkrp import (
     ComplexKRP,
     Ensemble,
     ExplicitRP,
+    MixedKRP,
     Nystroem,
     RandomFourier,
     RandomMaclaurin,
@@ -357,6 +358,20 @@ KERNELS = {
         )
         for g in (1, 2, 3, 4, 5, 6, 7, 9)
     },
+    **{
+        f"by degree, {g} in {k}": (
+            lambda s, g=g, k=k: MixedKRP(
+                g, k, n_terms=2, block_size=4, coef0=0.3, gamma=0.8, random_state=s
+            ),
+            power_of(g, 0.8, 0.3),
+        )
+        # In the fewest not even the columns fit; in the most, products of two.
+        for g, k in ((2, 5), (2, 20), (3, 20), (3, 60), (4, 30), (5, 60))
+    },
+    "by degree, homogeneous": (
+        lambda s: MixedKRP(3, 9, n_terms=2, coef0=0, gamma=0.8, random_state=s),
+        power_of(3, 0.8),
+    ),
     "krp 4, homogeneous": (
         lambda s: KRP(4, 8, n_terms=2, coef0=0, gamma=0.8, random_state=s),
         power_of(4, 0.8),
@@ -528,6 +543,21 @@ def test_whole_hadamard_blocks_have_the_kernel_s_constant_exactly(block_size):
     hyperplanes = one.fit(points).program_.projection().stages[-1].n_outputs
     features = one.set_params(n_components=hyperplanes).fit(points).transform(points)
     assert np.allclose(features @ features.T, 0.25 * points @ points.T + 0.5)
+
+
+@pytest.mark.parametrize(("k", "exact"), [(40, 1), (80, 2)])
+def test_low_degrees_that_fit_are_exact_and_only_the_others_vary(k, exact):
+    """Of 6 columns there are 1, 6 and 21 monomials of degrees 0, 1 and 2."""
+    points = np.random.default_rng(3).normal(size=(4, 6)) / 3
+    one = MixedKRP(3, k, coef0=1, gamma=1, scaling=None, random_state=0).fit(points)
+    features, inner = one.transform(points), points @ points.T
+    counts = [math.comb(6 + n - 1, n) for n in range(exact + 1)]
+    for n, (end, count) in enumerate(zip(np.cumsum(counts), counts, strict=True)):
+        of_degree = features[:, end - count : end]
+        assert np.allclose(of_degree @ of_degree.T, math.comb(3, n) * inner**n)
+    others = features[:, sum(counts) :]
+    rest = sum(math.comb(3, n) * inner**n for n in range(exact + 1, 4))
+    assert not np.allclose(others @ others.T, rest)
 
 
 def test_a_constant_in_each_chunk_varies_no_more_than_the_columns_do():

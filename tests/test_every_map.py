@@ -25,6 +25,7 @@ from sqlkrp import (
     ComplexKRP,
     Ensemble,
     ExplicitRP,
+    MixedKRP,
     Monomials,
     Nystroem,
     RandomFourier,
@@ -91,6 +92,9 @@ EVERY = {
         scaling=None,
         random_state=0,
     ),
+    "by degree": MixedKRP(3, 30, n_terms=2, coef0=0.5, gamma=0.125, random_state=0),
+    "by degree, too few features": MixedKRP(2, 4, block_size=4, gamma=0.125, random_state=0),
+    "ensemble by degree": Ensemble(MixedKRP(2, 20, gamma=0.125), 2, random_state=0),
     "products of products": KRP(
         5, 6, n_terms=3, block_size=4, coef0=0.5, gamma=0.125, random_state=0
     ),

@@ -27,7 +27,7 @@ from sqlkrp.maps.source import FLOAT32, Inputs, Statistics
 from sqlkrp.maps.variances import Pair
 from sqlkrp.pools import generator, seed_of
 from sqlkrp.sql.options import name_list
-from sqlkrp.stages import Program, Stage
+from sqlkrp.stages import Program, Stage, plain_stages
 
 __all__ = ["Transformer"]
 
@@ -253,7 +253,7 @@ class Transformer(Estimator):
 
 def _require_range(stages: Sequence[Stage], dtype: str) -> None:
     """Raise OverflowError if a number that was drawn is infinite in the dtype."""
-    for stage in stages:
+    for _, stage in plain_stages(stages):
         for numbers in map(np.asarray, vars(stage).values()):
             if numbers.dtype.kind == "f" and np.isinf(numbers.astype(dtype)).any():
                 raise OverflowError(f"a number of it is too large for {dtype}")

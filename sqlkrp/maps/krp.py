@@ -13,7 +13,7 @@ from sqlkrp import pools
 from sqlkrp.errors import ParameterError
 from sqlkrp.maps.allowed import OneOf, PowerOfTwo, Whole
 from sqlkrp.maps.automatic import Seen, Taken
-from sqlkrp.maps.mixing import mixed_products
+from sqlkrp.maps.nested import mixed_products
 from sqlkrp.maps.parameters import Parameter, with_parameters
 from sqlkrp.maps.shared import LARGEST, MOST_FEATURES, SPARSITY, PolynomialMap
 from sqlkrp.maps.source import Inputs
@@ -157,7 +157,10 @@ class KRP(SumsOfProducts):
             )
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
-        n_inputs = inputs.count
+        return self.stages(inputs.count, rng)
+
+    def stages(self, n_inputs: int, rng: np.random.Generator) -> list[Stage]:
+        """Its stages for so many inputs, of which the last is the kernel's constant, if any."""
         draw, variance_of = _POOLS[self.pool]
         # The variance of a hyperplane's entries, 1/t, 1/k and gamma: all delayed to the end.
         factor = variance_of(self, n_inputs) * self.gamma
