@@ -21,8 +21,8 @@ __all__ = ["MixedKRP"]
 
 # Coefficients of higher degrees leave the range of numbers.
 _HIGHEST_DEGREE = 30
-# Monomials of one degree take this share of what features are left at the most: the other degrees
-# would be estimated badly, and columns of which most is their mean weigh more than is known here.
+# Monomials of one degree take this share of what features are left at the most: else the other
+# degrees would be estimated badly.
 _MOST_EXACT = 0.5
 
 
@@ -41,9 +41,11 @@ class MixedKRP(PolynomialMap):
     and only what is above the exact degrees varies. Where not even the columns fit, this is
     :class:`KRP`.
 
-    Choose it where columns are few beside the features: of 60 columns or fewer it had a fifth to
-    nine tenths of the error of :class:`KRP` for less work. Features are of different kinds then,
-    and their order tells of which.
+    Choose it where columns are standardised, as those of tables are by default, and few beside the
+    features. Columns that lie far from 0, as pixels do, make high degrees weigh more than is
+    counted on here: leave these to :class:`KRP`. Features are of different kinds, lower degrees
+    first, and differ in size as the kernel's terms do: a model that scales them anew has another
+    kernel.
 
     References: as of :class:`KRP`; for degrees apart, J. Wacker, M. Kanagawa, M. Filippone,
     "Improved random features for dot product kernels", 2022.
