@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ import pyarrow as pa
 import sqlkrp
 from benchmarks import measuring
 from benchmarks.measuring import PAPER, Way, markdown, versions
+from sqlkrp.stages import apply
 
 RESULTS = Path(__file__).parent / "results"
 # (label, published means for k = 200, 500, 1000 by degree)
@@ -139,11 +141,7 @@ def defaults_section(sets: dict[str, np.ndarray], runs: int, rows: int) -> list[
 
 def work_section(pixels: np.ndarray, repeats: int) -> list[str]:
     """Operations a row, and seconds in DuckDB: all of MNIST's test rows, interleaved runs."""
-    connection = duckdb.connect()
-    names = [f"p{i}" for i in range(pixels.shape[1])]
-    arrived = dict(zip(names, pixels.T.astype("float32"), strict=True))
-    connection.register("arrived", pa.table(arrived))
-    connection.execute("CREATE TABLE source AS SELECT * FROM arrived")
+    connection = stored(pixels)
     lines = []
     for degree in DEGREES:
         for k in COMPONENTS:
@@ -169,6 +167,16 @@ def work_section(pixels: np.ndarray, repeats: int) -> list[str]:
     return [title, text, *markdown(head, lines)]
 
 
+def stored(rows: np.ndarray) -> duckdb.DuckDBPyConnection:
+    """A connection whose table ``source`` holds these, as FLOAT."""
+    connection = duckdb.connect()
+    names = [f"p{i}" for i in range(rows.shape[1])]
+    arrived = dict(zip(names, rows.T.astype("float32"), strict=True))
+    connection.register("arrived", pa.table(arrived))
+    connection.execute("CREATE TABLE source AS SELECT * FROM arrived")
+    return connection
+
+
 def in_database(connection: duckdb.DuckDBPyConnection, krp: sqlkrp.FeatureMap) -> None:
     """What a user of sqlkrp runs, with the checks before it."""
     sqlkrp.connect(connection).create(krp, "source", "features")
@@ -182,25 +190,31 @@ def operations(krp: sqlkrp.FeatureMap) -> int:
 
 
 def measure(
-    inputs: np.ndarray, degree: int, k: int, parameters: dict[str, Any], runs: int, rows: int
+    inputs: np.ndarray,
+    degree: int,
+    k: int,
+    parameters: dict[str, Any],
+    runs: int,
+    rows: int,
+    kind: type[sqlkrp.KRP | sqlkrp.MixedKRP] = sqlkrp.KRP,
 ) -> tuple[float, float]:
     """Mean and standard deviation over runs of the mean distortion."""
     found = []
     for run in range(runs):
         sample = np.random.default_rng(run).choice(len(inputs), rows, replace=False)
-        krp = sqlkrp.KRP(degree, k, random_state=run, **parameters).fit(inputs[sample])
+        krp = kind(degree, k, random_state=run, **parameters).fit(inputs[sample])
         features = krp.transform(inputs[sample])
         found.append(mean_distortion(features @ features.T, kernel(krp, inputs[sample])))
     return float(np.mean(found)), float(np.std(found))
 
 
-def kernel(krp: sqlkrp.KRP, inputs: np.ndarray) -> np.ndarray:
+def kernel(krp: sqlkrp.KRP | sqlkrp.MixedKRP, inputs: np.ndarray) -> np.ndarray:
     """What a map estimates: (gamma <x, y> + coef0)^g of the columns as it prepares them."""
-    prepare = krp.program.prepare
-    values = prepare.apply(inputs).astype("float64")
-    # The last column is sqrt(coef0 / gamma), if there is one.
-    gamma = 1.0 if prepare.constant is None else krp.coef0 / prepare.constant**2
-    exact: np.ndarray = (gamma * (values @ values.T)) ** krp.degree
+    prepare = replace(krp.program.prepare, constant=None)
+    values = apply(prepare, inputs).astype("float64")
+    taken = krp.taken_.get("gamma")
+    gamma = krp.gamma if taken is None else taken.value
+    exact: np.ndarray = (gamma * (values @ values.T) + krp.coef0) ** krp.degree
     return exact
 
 

@@ -7,6 +7,7 @@ drawn again. What only one map draws (landmarks, degrees, hashes) it draws from 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,8 @@ __all__ = [
     "SignTable",
     "choose_hadamard_hyperplanes",
     "choose_hyperplanes",
+    "choose_members",
+    "choose_pairs",
     "draw_achlioptas",
     "draw_cauchy",
     "draw_gaussian",
@@ -26,6 +29,7 @@ __all__ = [
     "draw_signs",
     "generator",
     "hadamard_block_size",
+    "hadamard_chunks",
     "seed_of",
 ]
 
@@ -136,20 +140,58 @@ def hadamard_block_size(n_features: int, block_size: int) -> int:
     return min(block_size, 1 << max(0, n_features - 1).bit_length())
 
 
+def hadamard_chunks(n_features: int, block_size: int, constant: bool = False) -> int:
+    """How many chunks a block is cut into; ``constant`` as :func:`draw_hadamard` has it."""
+    spread = _is_spread(n_features, block_size, constant)
+    return -(-(n_features - spread) // (block_size - spread))
+
+
+def _is_spread(n_features: int, block_size: int, constant: bool) -> bool:
+    """Whether a constant column stands in several chunks."""
+    return constant and 1 < block_size < n_features
+
+
 def draw_hadamard(
-    rng: np.random.Generator, n_blocks: int, n_features: int, block_size: int
+    rng: np.random.Generator,
+    n_blocks: int,
+    n_features: int,
+    block_size: int,
+    constant: bool = False,
 ) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
     """Draw, for each block, the place of every column and its sign.
 
-    The columns are padded to a multiple of ``block_size``, permuted and signed, once per block;
+    The columns are padded to whole chunks of ``block_size``, permuted and signed, once per block;
     place ``q * block_size + i`` is place i of chunk q. Returns (column of each place, or -1 for
     padding; sign of each place), both of shape (n_blocks, padded columns).
+
+    If the last column is the ``constant`` of a kernel, it stands in each chunk: as large as all
+    other columns together, it would set hyperplanes with it far apart from those without. In a
+    chunk it has its share, so the column is to be divided by the root of :func:`hadamard_chunks`.
     """
-    padded = -(-n_features // block_size) * block_size
-    column = np.tile(np.arange(padded, dtype=np.int32), (n_blocks, 1))
-    column = rng.permuted(column, axis=1)
-    sign = draw_signs(rng, (n_blocks, padded))
-    return np.where(column < n_features, column, -1).astype("i4"), sign
+    padded = hadamard_chunks(n_features, block_size, constant) * block_size
+    if _is_spread(n_features, block_size, constant):
+        column = _with_constant(rng, n_blocks, n_features, block_size, padded)
+    else:
+        column = np.tile(np.arange(padded, dtype=np.int32), (n_blocks, 1))
+        column = rng.permuted(column, axis=1)
+        column = np.where(column < n_features, column, -1).astype("i4")
+    return column, draw_signs(rng, (n_blocks, padded))
+
+
+def _with_constant(
+    rng: np.random.Generator, n_blocks: int, n_features: int, block_size: int, padded: int
+) -> NDArray[np.int32]:
+    """The column of each place: at the first one of each chunk the last column."""
+    places = np.arange(padded)
+    free = places[places % block_size != 0]
+    # What is left empty comes in pairs of places, with which the fewest additions are left.
+    pairs = rng.random((n_blocks, padded // 2))
+    order = np.argsort(pairs[:, free // 2], axis=1, kind="stable")[:, : n_features - 1]
+    columns = np.tile(np.arange(n_features - 1, dtype=np.int32), (n_blocks, 1))
+    found = np.full((n_blocks, padded), -1, dtype=np.int32)
+    found[:, ::block_size] = n_features - 1
+    np.put_along_axis(found, free[order], rng.permuted(columns, axis=1), axis=1)
+    return found
 
 
 def draw_signs(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.int8]:
@@ -194,6 +236,30 @@ def choose_hadamard_hyperplanes(
         here = block == b
         chosen[here] = b * per_block + _deal(rng, per_block, component[here])
     return chosen
+
+
+def choose_members(
+    rng: np.random.Generator, sizes: Sequence[int], n_components: int, n_terms: int
+) -> NDArray[np.int32]:
+    """Give each component ``n_terms`` distinct members of each pool, all used equally often.
+
+    Returns (component, term, pool): the place of a member in its pool.
+    """
+    component = np.repeat(np.arange(n_components), n_terms)
+    chosen = [_deal(rng, size, component).reshape(n_components, n_terms) for size in sizes]
+    return np.stack(chosen, axis=-1).astype(np.int32)
+
+
+def choose_pairs(
+    rng: np.random.Generator, n_first: int, n_second: int, count: int
+) -> NDArray[np.int32]:
+    """Pair members of two pools, all used equally often; no pair twice until there is no other."""
+    place = np.arange(count)
+    # Both in turn meet after their least common multiple; then the second is one further.
+    further = place + place // math.lcm(n_first, n_second)
+    first = rng.permutation(n_first)[place % n_first]
+    second = rng.permutation(n_second)[further % n_second]
+    return np.stack([first, second], axis=1).astype(np.int32)
 
 
 def _deal(rng: np.random.Generator, n_cards: int, player: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -100,6 +100,9 @@ MAPS: dict[str, Any] = {
         one_of(rng, 1, 2, 3, 4), k, n_terms=one_of(rng, 1, 2, 5), **polynomial(rng),
         **pool(rng, *POOLS), **others,
     ),
+    "mixed": lambda rng, k, **others: sqlkrp.MixedKRP(
+        one_of(rng, 1, 2, 3), k, n_terms=one_of(rng, 1, 2), **polynomial(rng), **others
+    ),
     "complex": lambda rng, k, **others: sqlkrp.ComplexKRP(
         one_of(rng, 1, 2, 3, 5), k + k % 2, n_terms=one_of(rng, 1, 2), **polynomial(rng),
         **{"pool": one_of(rng, "achlioptas", "hadamard")}, **others,

@@ -224,10 +224,19 @@ MUTANTS = [
     ),
     Mutant(
         "sqlkrp/maps/krp.py",
-        "    return -(-d // size)\n",
-        "    return d / size\n",
+        "float(krp._chunks(d))",
+        "d / pools.hadamard_block_size(d, krp.block_size)",
         "the variance of a Hadamard pool forgets the padding",
-        ("tests/test_estimates.py::test_the_constant_of_a_kernel_is_not_scaled",),
+        ("tests/test_estimates.py::test_whole_hadamard_blocks_have_the_kernel_s_constant_exactly",),
+    ),
+    Mutant(
+        "sqlkrp/maps/krp.py",
+        "return whole / math.sqrt(self._chunks(n_columns + 1))",
+        "return whole",
+        "a kernel's constant counts once for each chunk",
+        (
+            "tests/test_estimates.py::test_a_constant_in_each_chunk_varies_no_more_than_the_columns_do",
+        ),
     ),
     Mutant(
         "sqlkrp/maps/shared.py",

@@ -52,6 +52,10 @@ EVERY_STAGE = {
         random_state=0,
     ),
     "thresholds": lambda size=6, **options: sqlkrp.Thresholds(size, **options),
+    # Stages side by side: columns as they are, and products of two and of three.
+    "paths": lambda size=6, **options: sqlkrp.MixedKRP(
+        3, 4 * size, n_terms=2, block_size=4, gamma=0.125, coef0=0.5, random_state=0, **options
+    ),
 }
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ import pytest
 from engines import Spark
 from hostile import HOSTILE, INNER, spelt_apart
 from sklearn.linear_model import Ridge
-from support import store
+from support import assert_mean, store
 
 import sqlkrp
 from sqlkrp.errors import ColumnError, ParameterError
@@ -17,6 +18,7 @@ from sqlkrp.maps.arrays import as_source
 from sqlkrp.maps.spherical import radial_fit
 from sqlkrp.quality.asked import asked_of, family_of
 from sqlkrp.quality.measured import draw_of
+from sqlkrp.stages import Program
 
 ROWS = 24
 
@@ -81,6 +83,7 @@ def test_an_exact_map_has_no_distortion(place):
 UNBIASED = {
     "krp": sqlkrp.KRP(3, 20, n_terms=2, coef0=0.5, gamma=0.3),
     "iid": sqlkrp.KRP(2, 20, pool="achlioptas", n_hyperplanes=30, n_terms=2, gamma=0.5),
+    "by degree": sqlkrp.MixedKRP(3, 20, n_terms=1, gamma=0.5),
     "complex": sqlkrp.ComplexKRP(3, 20, n_terms=1, gamma=0.5),
     "explicit": sqlkrp.ExplicitRP(2, 20, gamma=0.5),
     "tensor sketch": sqlkrp.TensorSketch(2, 20, gamma=0.5),
@@ -110,6 +113,23 @@ def difference(one, X, draws=400):
 def test_draws_estimate_the_kernel_that_their_map_claims(name):
     found, error = difference(UNBIASED[name], table(5, 3))
     assert (found < 5 * error + 1e-12).all()
+
+
+@pytest.mark.parametrize("is_behind", [False, True])
+def test_other_draws_of_a_map_of_a_time_when_one_chunk_had_the_constant(is_behind):
+    X = table(8, 6)
+    one = sqlkrp.KRP(1, 16, block_size=2, coef0=0.5, gamma=0.4, scaling=None, random_state=0)
+    krp = (sqlkrp.chain(sqlkrp.PCA(6), one, random_state=0) if is_behind else one).fit(X)
+    place = family_of(krp).n_before - 1
+    stages = list(krp.program_.stages)
+    reads, whole = stages[place], math.sqrt(0.5 / 0.4)
+    constant = np.append(reads.constant[:-1], whole) if is_behind else whole
+    stages[place] = replace(reads, constant=constant)
+    krp.program_ = Program(tuple(stages), krp.program_.names)
+    family = family_of(krp)
+    inputs = family.before.apply(X.to_numpy())
+    drawn = [family.drawn(as_source(X), seed).apply(X.to_numpy()) for seed in range(300)]
+    assert_mean([features @ features.T for features in drawn], 0.4 * inputs @ inputs.T + 0.5)
 
 
 def test_maps_that_are_nearly_unbiased_are_near_what_they_claim():

@@ -72,7 +72,8 @@ def test_every_stage_is_there():
 @pytest.mark.parametrize(
     ("kind", "nulls", "scaling"),
     [("products", "zero", "unit"), ("products", "mean", "standard"),
-     ("products", "propagate", "unit"), ("distances", "propagate", "standard")],
+     ("products", "propagate", "unit"), ("distances", "propagate", "standard"),
+     ("paths", "propagate", "standard"), ("paths", "zero", "unit")],
 )  # fmt: skip
 def test_every_stage_agrees_whatever_is_missing(engine, form, kind, scaling, nulls):
     frame = dyadic(12, 5)

@@ -25,6 +25,7 @@ from sqlkrp import (
     ComplexKRP,
     Ensemble,
     ExplicitRP,
+    MixedKRP,
     Nystroem,
     RandomFourier,
     RandomMaclaurin,
@@ -349,6 +350,38 @@ KERNELS = {
         )
         for g in (1, 2, 3, 4, 5)
     },
+    # Chunks of three columns and the kernel's constant; from degree 4 on products of products.
+    **{
+        f"krp {g}, hadamard": (
+            lambda s, g=g: KRP(g, 8, n_terms=3, block_size=4, coef0=0.3, gamma=0.8, random_state=s),
+            power_of(g, 0.8, 0.3),
+        )
+        for g in (1, 2, 3, 4, 5, 6, 7, 9)
+    },
+    **{
+        f"by degree, {g} in {k}": (
+            lambda s, g=g, k=k: MixedKRP(
+                g, k, n_terms=2, block_size=4, coef0=0.3, gamma=0.8, random_state=s
+            ),
+            power_of(g, 0.8, 0.3),
+        )
+        # In the fewest not even the columns fit; in the most, products of two.
+        for g, k in ((2, 5), (2, 20), (3, 20), (3, 60), (4, 30), (5, 60))
+    },
+    "by degree, homogeneous": (
+        lambda s: MixedKRP(3, 9, n_terms=2, coef0=0, gamma=0.8, random_state=s),
+        power_of(3, 0.8),
+    ),
+    "krp 4, homogeneous": (
+        lambda s: KRP(4, 8, n_terms=2, coef0=0, gamma=0.8, random_state=s),
+        power_of(4, 0.8),
+    ),
+    "krp 4, two blocks a factor": (
+        lambda s: KRP(
+            4, 8, n_terms=2, n_hyperplanes=64, block_size=4, coef0=0.3, gamma=0.8, random_state=s
+        ),
+        power_of(4, 0.8, 0.3),
+    ),
     "chain": (  # principal components turn and shift, and the second map sees what they leave
         lambda s: chain(PCA(1), KRP(2, 8, n_hyperplanes=40, coef0=0.5, gamma=1), random_state=s),
         lambda x, y: power_of(2, 1, 0.5)(x - BROAD.mean(axis=0), y - BROAD.mean(axis=0)),
@@ -499,6 +532,55 @@ def test_a_whole_hadamard_block_is_a_rotation():
     points = np.random.default_rng(0).normal(size=(5, 8))
     features = RandomProjection(8, pool="hadamard", random_state=0).fit(points).transform(points)
     assert np.allclose(features @ features.T, points @ points.T)
+
+
+@pytest.mark.parametrize("block_size", [2, 4, 8, 16])
+def test_whole_hadamard_blocks_have_the_kernel_s_constant_exactly(block_size):
+    points = np.random.default_rng(0).normal(size=(5, 9))
+    one = KRP(
+        1, 1, n_terms=1, block_size=block_size, coef0=0.5, gamma=0.25, scaling=None, random_state=0
+    )
+    hyperplanes = one.fit(points).program_.projection().stages[-1].n_outputs
+    features = one.set_params(n_components=hyperplanes).fit(points).transform(points)
+    assert np.allclose(features @ features.T, 0.25 * points @ points.T + 0.5)
+
+
+@pytest.mark.parametrize(("k", "exact"), [(40, 1), (80, 2)])
+def test_low_degrees_that_fit_are_exact_and_only_the_others_vary(k, exact):
+    """Of 6 columns there are 1, 6 and 21 monomials of degrees 0, 1 and 2."""
+    points = np.random.default_rng(3).normal(size=(4, 6)) / 3
+    one = MixedKRP(3, k, coef0=1, gamma=1, scaling=None, random_state=0).fit(points)
+    features, inner = one.transform(points), points @ points.T
+    counts = [math.comb(6 + n - 1, n) for n in range(exact + 1)]
+    for n, (end, count) in enumerate(zip(np.cumsum(counts), counts, strict=True)):
+        of_degree = features[:, end - count : end]
+        assert np.allclose(of_degree @ of_degree.T, math.comb(3, n) * inner**n)
+    others = features[:, sum(counts) :]
+    rest = sum(math.comb(3, n) * inner**n for n in range(exact + 1, 4))
+    assert not np.allclose(others @ others.T, rest)
+
+
+def test_a_constant_in_each_chunk_varies_no_more_than_the_columns_do():
+    """A row of the constant alone has the same square on every hyperplane."""
+    nothing = np.zeros((2, 40))
+    features = [
+        KRP(1, 1, block_size=4, coef0=0.7, gamma=1, scaling=None, random_state=seed)
+        .fit(nothing)
+        .transform(nothing)
+        for seed in range(20)
+    ]
+    assert np.allclose(np.square(features), 0.7)
+
+
+def test_products_of_mixed_products_vary_less_than_products_of_all_factors():
+    # A product of 8 normal numbers has a square of the relative variance 3^8 - 1: of 20 products a
+    # component and 100 components that is 3.3, beside the 2/100 of any projection.
+    points = np.random.default_rng(1).normal(size=(1, 200)) / math.sqrt(200)
+    length = (points @ points.T).item()
+    found = draws_of(lambda seed: KRP(8, 100, coef0=0, gamma=1, random_state=seed), points, 300)
+    relative = found[:, 0, 0] / length**8
+    assert_mean(relative, 1.0)
+    assert relative.var() < 3.3 / 10
 
 
 def test_orthogonal_frequencies_vary_less_in_pairs():

@@ -25,6 +25,7 @@ from sqlkrp import (
     ComplexKRP,
     Ensemble,
     ExplicitRP,
+    MixedKRP,
     Monomials,
     Nystroem,
     RandomFourier,
@@ -90,6 +91,12 @@ EVERY = {
         gamma=1,
         scaling=None,
         random_state=0,
+    ),
+    "by degree": MixedKRP(3, 30, n_terms=2, coef0=0.5, gamma=0.125, random_state=0),
+    "by degree, too few features": MixedKRP(2, 4, block_size=4, gamma=0.125, random_state=0),
+    "ensemble by degree": Ensemble(MixedKRP(2, 20, gamma=0.125), 2, random_state=0),
+    "products of products": KRP(
+        5, 6, n_terms=3, block_size=4, coef0=0.5, gamma=0.125, random_state=0
     ),
     "odd complex": ComplexKRP(3, 5, n_terms=2, block_size=4, gamma=0.125, random_state=0),
     "ensemble": Ensemble(RandomFourier(4, gamma=0.25), 3, random_state=0),

@@ -267,6 +267,8 @@ def test_every_estimator_that_is_read_is_tested():
 POLYNOMIAL = {
     "krp": sqlkrp.KRP(3, 9, coef0=0.5, scaling="standard", clip=2.0, random_state=0),
     "achlioptas": sqlkrp.KRP(2, 9, pool="achlioptas", s=2, gamma=0.25, random_state=0),
+    "products of products": sqlkrp.KRP(4, 9, n_terms=2, gamma=0.25, random_state=0),
+    "by degree": sqlkrp.MixedKRP(3, 30, n_terms=2, gamma=0.25, random_state=0),
     "complex": sqlkrp.ComplexKRP(3, 8, gamma=0.25, coef0=0.5, random_state=0),
     "explicit": sqlkrp.ExplicitRP(n_components=9, gamma=0.25, random_state=0),
     "prp": sqlkrp.PRP(n_components=9, random_state=0),

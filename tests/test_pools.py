@@ -56,6 +56,44 @@ def test_a_hadamard_block_places_every_column_once(d, size, blocks):
     assert set(np.unique(sign)) <= {-1, 1}
 
 
+@given(st.integers(2, 200), st.sampled_from([1, 2, 16, 64]), st.integers(1, 4))
+def test_a_constant_column_stands_in_each_chunk_and_every_other_one_once(d, size, blocks):
+    column, sign = pools.draw_hadamard(pools.generator(d), blocks, d, size, constant=True)
+    chunks = pools.hadamard_chunks(d, size, constant=True)
+    assert column.shape == sign.shape == (blocks, chunks * size)
+    for block in column.reshape(blocks, chunks, size):
+        others = np.sort(block[(block >= 0) & (block < d - 1)])
+        assert np.array_equal(others, np.arange(d - 1))
+        in_each = (block == d - 1).sum(axis=1)
+        # Of places for one column a chunk has none left.
+        assert (in_each == 1).all() if size > 1 else in_each.sum() == 1
+    assert set(np.unique(sign)) <= {-1, 1}
+
+
+@given(st.integers(1, 12), st.integers(1, 12), st.integers(1, 200), st.integers(0))
+def test_pairs_are_used_equally_often_and_differ_while_they_can(first, second, count, seed):
+    pairs = pools.choose_pairs(pools.generator(seed), first, second, count)
+    assert pairs.shape == (count, 2)
+    assert len(np.unique(pairs, axis=0)) == min(count, first * second)
+    for members, size in zip(pairs.T, (first, second), strict=True):
+        uses = np.bincount(members, minlength=size)
+        assert len(uses) == size
+        assert uses.max() - uses.min() <= 1
+
+
+@given(st.integers(1, 6), st.integers(1, 30), st.integers(0, 9), st.integers(0))
+def test_components_take_distinct_members_of_each_pool_equally_often(t, k, extra, seed):
+    sizes = [t + extra, t]
+    chosen = pools.choose_members(pools.generator(seed), sizes, k, t)
+    assert chosen.shape == (k, t, 2)
+    for pool, size in enumerate(sizes):
+        for component in chosen[..., pool]:
+            assert len(np.unique(component)) == t
+        uses = np.bincount(chosen[..., pool].ravel(), minlength=size)
+        assert len(uses) == size
+        assert uses.max() - uses.min() <= 1
+
+
 @given(st.integers(1, 6), st.integers(1, 4), st.integers(1, 30), st.integers(0, 40), st.integers(0))
 def test_components_take_distinct_hyperplanes_equally_often(t, g, k, extra, seed):
     p = t * g + extra

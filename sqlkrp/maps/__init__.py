@@ -7,6 +7,7 @@ from sqlkrp.maps.fourier import SORF, RandomFourier
 from sqlkrp.maps.krp import KRP
 from sqlkrp.maps.landmarks import KGRP, Nystroem
 from sqlkrp.maps.linear import PCA, RandomProjection
+from sqlkrp.maps.mixed import MixedKRP
 from sqlkrp.maps.monomials import Monomials
 from sqlkrp.maps.polynomial import PRP, ExplicitRP, RandomMaclaurin
 from sqlkrp.maps.rank_one import RankOneProjection
@@ -26,6 +27,7 @@ __all__ = [
     "Ensemble",
     "ExplicitRP",
     "FeatureMap",
+    "MixedKRP",
     "Monomials",
     "Nystroem",
     "RandomFourier",
@@ -41,6 +43,7 @@ __all__ = [
 #: The maps by the names that the command line has for them.
 MAPS: dict[str, type[FeatureMap]] = {
     "krp": KRP,
+    "mixed-krp": MixedKRP,
     "complex-krp": ComplexKRP,
     "random-projection": RandomProjection,
     "monomials": Monomials,

@@ -27,7 +27,7 @@ from sqlkrp.maps.source import FLOAT32, Inputs, Statistics
 from sqlkrp.maps.variances import Pair
 from sqlkrp.pools import generator, seed_of
 from sqlkrp.sql.options import name_list
-from sqlkrp.stages import Program, Stage
+from sqlkrp.stages import Program, Stage, plain_stages
 
 __all__ = ["Transformer"]
 
@@ -43,8 +43,8 @@ class Transformer(Estimator):
 
     # --- what a concrete map says -------------------------------------------------------------
 
-    def constant(self) -> float | None:
-        """The value of a constant column beside the inputs, or None for no such column."""
+    def constant(self, n_columns: int) -> float | None:
+        """The value of a constant column beside so many inputs, or None for no such column."""
         return None
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
@@ -113,7 +113,7 @@ class Transformer(Estimator):
                 require_whole(described, columns, reading.told, moments)
             drawn.settle(SeenColumns(reading.told, moments, described.is_sparse))
             prepare = prepare_stage(drawn.first, reading, moments, dtype)
-        prepare = replace(prepare, constant=drawn.constant())
+        prepare = replace(prepare, constant=drawn.constant(prepare.n_outputs))
         seed = seed_of(self.random_state)
         try:
             with np.errstate(all="ignore"):
@@ -253,7 +253,7 @@ class Transformer(Estimator):
 
 def _require_range(stages: Sequence[Stage], dtype: str) -> None:
     """Raise OverflowError if a number that was drawn is infinite in the dtype."""
-    for stage in stages:
+    for _, stage in plain_stages(stages):
         for numbers in map(np.asarray, vars(stage).values()):
             if numbers.dtype.kind == "f" and np.isinf(numbers.astype(dtype)).any():
                 raise OverflowError(f"a number of it is too large for {dtype}")

@@ -68,8 +68,8 @@ class Ensemble(FeatureMap):
     def settle(self, seen: Seen) -> None:
         self.map.settle(seen)
 
-    def constant(self) -> float | None:
-        return self.map.constant()
+    def constant(self, n_columns: int) -> float | None:
+        return self.map.constant(n_columns)
 
     def names(self, columns: Sequence[str]) -> list[str]:
         own = f"{self.prefix}_"
@@ -164,8 +164,8 @@ class Chain(FeatureMap):
                     f"clip={reads.clip!r} is not allowed behind another map: leave it out"
                 )
 
-    def constant(self) -> float | None:
-        return self.maps[0].constant()
+    def constant(self, n_columns: int) -> float | None:
+        return self.maps[0].constant(n_columns)
 
     def names(self, columns: Sequence[str]) -> list[str]:
         names = list(columns)
@@ -217,7 +217,7 @@ def chain(*parts: FeatureMap, random_state: Any = None) -> Chain:
 
 def _prepared(one: FeatureMap, seen: SeenFeatures) -> list[Stage]:
     """What Prepare does for a first map, for one that reads features."""
-    d, constant = seen.count, one.constant()
+    d, constant = seen.count, one.constant(seen.count)
     places = np.arange(d, dtype="i4")
     factor, shift = np.ones(d), np.zeros(d)
     if one.first.scaling == "standard":

@@ -13,20 +13,26 @@ from sqlkrp import pools
 from sqlkrp.errors import ParameterError
 from sqlkrp.maps.allowed import OneOf, PowerOfTwo, Whole
 from sqlkrp.maps.automatic import Seen, Taken
-from sqlkrp.maps.complex_products import without_factors
+from sqlkrp.maps.nested import mixed_products
 from sqlkrp.maps.parameters import Parameter, with_parameters
 from sqlkrp.maps.shared import LARGEST, MOST_FEATURES, SPARSITY, PolynomialMap
 from sqlkrp.maps.source import Inputs
 from sqlkrp.maps.variances import Pair, of_products
-from sqlkrp.stages import Butterflies, Linear, Stage, SumOfProducts
+from sqlkrp.stages import Array, Butterflies, Linear, Stage, SumOfProducts
 
 __all__ = ["BLOCK_SIZE", "KRP", "N_HYPERPLANES", "N_TERMS", "POOL", "SumsOfProducts"]
 
 _AUTO_IID_HYPERPLANES = 1000
 # The fewest terms whose distances come near the best that k components can have, in the default
-# kernel (python -m benchmarks.distortion). Above, they would have to grow beyond use.
+# kernel (python -m benchmarks.floors). Above, they would have to grow beyond use.
 _AUTO_TERMS = {1: 1, 2: 5, 3: 20}
 _AUTO_TERMS_ABOVE = 50
+# Degrees of which a term is a product of two mixed products, and how many terms are enough then.
+# Below, that gains no more than it costs; above, it would leave the range of single precision.
+_NESTED_DEGREES = range(4, 65)
+_NESTED_TERMS = 20
+# Products that are mixed: four of them are nearly normal already, and cost two additions each.
+_MIXED = 4
 
 N_TERMS = Parameter(
     Whole(1, words={"auto": "the fewest that come near the best at this degree"}),
@@ -65,13 +71,17 @@ class SumsOfProducts(PolynomialMap):
     """What maps share whose features are sums of t products of g projections."""
 
     n_terms: int | str
+    pool: str
+    block_size: int
 
     @property
     def terms(self) -> int:
         """Products summed in a component, t."""
-        if self.n_terms == "auto":
-            return _AUTO_TERMS.get(self.degree, _AUTO_TERMS_ABOVE)
-        return int(self.n_terms)
+        return self._auto_terms if self.n_terms == "auto" else int(self.n_terms)
+
+    @property
+    def _auto_terms(self) -> int:
+        return _AUTO_TERMS.get(self.degree, _AUTO_TERMS_ABOVE)
 
     @property
     def slots(self) -> int:
@@ -83,6 +93,17 @@ class SumsOfProducts(PolynomialMap):
         if self.n_terms == "auto":
             found["n_terms"] = Taken(self.terms, f"for degree {self.degree}")
         return found
+
+    def constant(self, n_columns: int) -> float | None:
+        whole = super().constant(n_columns)
+        if whole is None or self.pool != "hadamard":
+            return whole
+        return whole / math.sqrt(self._chunks(n_columns + 1))
+
+    def _chunks(self, d: int) -> int:
+        """How many chunks each Hadamard block has; the kernel's constant is one of d inputs."""
+        size = pools.hadamard_block_size(d, self.block_size)
+        return pools.hadamard_chunks(d, size, bool(self.coef0))
 
 
 @with_parameters
@@ -99,8 +120,13 @@ class KRP(SumsOfProducts):
 
     The sign in front of a term is +1 for the iid pools and random for ``hadamard``. Entries of a
     Hadamard pool have Achlioptas' distribution, with s = padded columns / block size, and a block
-    has as many hyperplanes as padded columns. Degree 1 is the plain random projection. With
-    ``coef0=0``, the paper's homogeneous kernel, a map of even degree cannot see a linear effect.
+    has as many hyperplanes as padded columns; the kernel's constant stands in all of them. Degree 1
+    is the plain random projection. With ``coef0=0``, the paper's homogeneous kernel, a map of even
+    degree cannot see a linear effect.
+
+    Of degrees 4 to 64 a Hadamard pool's terms have two factors. Each is a sum of four products of
+    fewer projections, made in the same way: sums vary less than products of many factors, and one
+    is a factor of several terms.
 
     References: D. Lopez-Sanchez, J. M. Corchado, A. Gonzalez Arrieta, "Data-independent random
     projections from the feature-space of the homogeneous polynomial kernel", Pattern Recognition
@@ -130,16 +156,11 @@ class KRP(SumsOfProducts):
                 "2^31: use fewer"
             )
 
-    @property
-    def alternative(self) -> str | None:
-        # Measured on eight tables at the same operations a row: of degree 4 it is 8% better to 30%
-        # worse, of 5 always worse, of 6 up to 22% better, of 8 up to 45%.
-        if self.degree < 6 or without_factors(self.degree, 3) > 1:
-            return None
-        return "ComplexKRP: of this degree it varies less for the same work, as a rule"
-
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
-        n_inputs = inputs.count
+        return self.stages(inputs.count, rng)
+
+    def stages(self, n_inputs: int, rng: np.random.Generator) -> list[Stage]:
+        """Its stages for so many inputs, of which the last is the kernel's constant, if any."""
         draw, variance_of = _POOLS[self.pool]
         # The variance of a hyperplane's entries, 1/t, 1/k and gamma: all delayed to the end.
         factor = variance_of(self, n_inputs) * self.gamma
@@ -150,9 +171,9 @@ class KRP(SumsOfProducts):
                 f"gamma={self.gamma!r} to the power degree/2={self.degree / 2:g} leaves the range "
                 "of numbers: use a gamma nearer to 1, or a smaller degree"
             )
-        projection, products = draw(self, n_inputs, rng)
-        scale = factor ** (self.degree / 2) / delayed
-        return [projection, products, Linear.scaled(products.n_outputs, scale)]
+        stages, mixed = draw(self, n_inputs, rng)
+        scale = factor ** (self.degree / 2) / delayed / math.sqrt(mixed)
+        return [*stages, Linear.scaled(self.n_components, scale)]
 
     def distance_variance(self, pair: Pair) -> Any:
         if not _ARE_NORMAL[self.pool](self):
@@ -185,33 +206,60 @@ class KRP(SumsOfProducts):
         plus = np.ones((self.n_components, self.terms), dtype=np.int8)
         return SumOfProducts(n_inputs=n_hyperplanes, factors=factors, sign=plus)
 
-    def _achlioptas(self, d: int, rng: np.random.Generator) -> tuple[Stage, Stage]:
+    def _achlioptas(self, d: int, rng: np.random.Generator) -> tuple[list[Stage], float]:
         p = self._iid_hyperplanes()
         table = pools.draw_achlioptas(rng, p, d, float(self.s))
-        return Linear.signed(d, p, table), self._iid_products(p, rng)
+        return [Linear.signed(d, p, table), self._iid_products(p, rng)], 1.0
 
-    def _gaussian(self, d: int, rng: np.random.Generator) -> tuple[Stage, Stage]:
+    def _gaussian(self, d: int, rng: np.random.Generator) -> tuple[list[Stage], float]:
         p = self._iid_hyperplanes()
         weights = pools.draw_gaussian(rng, p, d)
-        return Linear.dense(weights), self._iid_products(p, rng)
+        return [Linear.dense(weights), self._iid_products(p, rng)], 1.0
 
-    def _hadamard(self, d: int, rng: np.random.Generator) -> tuple[Stage, Stage]:
+    def _hadamard(self, d: int, rng: np.random.Generator) -> tuple[list[Stage], float]:
         size = pools.hadamard_block_size(d, self.block_size)
-        per_block = -(-d // size) * size
+        per_block = self._chunks(d) * size
         n_blocks = self._hadamard_blocks(per_block)
-        column, sign = pools.draw_hadamard(rng, n_blocks, d, size)
-        factors = pools.choose_hadamard_hyperplanes(
-            rng, n_blocks, per_block, self.n_components, self.terms, self.degree
-        )
+        column, sign = pools.draw_hadamard(rng, n_blocks, d, size, bool(self.coef0))
+        projection = Butterflies.of_blocks(d, size, column, sign)
+        nested, mixed = list[Stage](), 1.0
+        if self._is_nested:
+            nested, factors, mixed = self._of_products(projection.n_outputs, per_block, size, rng)
+        else:
+            factors = pools.choose_hadamard_hyperplanes(
+                rng, n_blocks, per_block, self.n_components, self.terms, self.degree
+            )
         # Terms share blocks: with a random sign each, they are uncorrelated whatever these hold.
         signs = pools.draw_signs(rng, (self.n_components, self.terms))
-        projection = Butterflies.of_blocks(d, size, column, sign)
-        products = SumOfProducts(projection.n_outputs, factors, signs)
-        return projection, products
+        stages = [projection, *nested]
+        return [*stages, SumOfProducts(stages[-1].n_outputs, factors, signs)], mixed
+
+    def _of_products(
+        self, n_hyperplanes: int, per_block: int, size: int, rng: np.random.Generator
+    ) -> tuple[list[Stage], Array, float]:
+        """Stages to mixed products, the two of each term, and how large mixing makes these."""
+        # The factors of a product come from different blocks.
+        factor = np.arange(n_hyperplanes) // per_block % self.degree
+        leaves = [np.flatnonzero(factor == one) for one in range(self.degree)]
+        # About as much of the variance is theirs as of the terms if there are half as many.
+        wanted = max(self.terms, self.terms * self.n_components // 2)
+        stages, ends, mixed = mixed_products(rng, leaves, wanted, min(_MIXED, size), n_hyperplanes)
+        chosen = pools.choose_members(rng, [*map(len, ends)], self.n_components, self.terms)
+        factors = np.stack([one[chosen[..., i]] for i, one in enumerate(ends)], axis=-1)
+        return stages, factors.astype("i4"), mixed
+
+    @property
+    def _is_nested(self) -> bool:
+        """Whether products are made of sums of products of fewer factors."""
+        return self.pool == "hadamard" and self.degree in _NESTED_DEGREES
+
+    @property
+    def _auto_terms(self) -> int:
+        return _NESTED_TERMS if self._is_nested else super()._auto_terms
 
     def _hadamard_blocks(self, per_block: int) -> int:
         # g blocks keep the factors of a term apart; more, if a block is too small for t terms.
-        fewest = max(self.degree, -(-self.slots // per_block))
+        fewest = self.degree if self._is_nested else max(self.degree, -(-self.slots // per_block))
         if self.n_hyperplanes == "auto":
             return fewest
         given = int(self.n_hyperplanes)
@@ -225,17 +273,12 @@ class KRP(SumsOfProducts):
         return blocks
 
 
-def _spread(krp: KRP, d: int) -> float:
-    """Of a Hadamard pool: a hyperplane has ``size`` entries among those of a padded block."""
-    size = pools.hadamard_block_size(d, krp.block_size)
-    return -(-d // size)
-
-
 #: The draw of each pool, (map, columns, generator) -> projection, products; and the variance of an
 #: entry of its hyperplanes, which is not in the entries.
 _POOLS: dict[str, tuple[Any, Callable[[KRP, int], float]]] = {
     "achlioptas": (KRP._achlioptas, lambda krp, d: float(krp.s)),
-    "hadamard": (KRP._hadamard, _spread),
+    # A hyperplane has the entries of one chunk.
+    "hadamard": (KRP._hadamard, lambda krp, d: float(krp._chunks(d))),
     "gaussian": (KRP._gaussian, lambda krp, d: 1.0),
 }
 

@@ -19,7 +19,7 @@ from sqlkrp.maps.shared import COEF0, DEGREE, GAMMA, LARGEST, SingleMap
 from sqlkrp.maps.source import Inputs
 from sqlkrp.stages import Array, Linear, Program, Stage, SumOfProducts
 
-__all__ = ["Monomials"]
+__all__ = ["Monomials", "orders"]
 
 # Each is a feature, and has a row of as many factors as the degree.
 _MOST_MONOMIALS = 1_000_000
@@ -68,12 +68,12 @@ class Monomials(SingleMap):
     coef0: float = COEF0.by_default(1.0)
     gamma: Any = GAMMA.by_default("auto")  # a number by the time of the draw
 
-    def constant(self) -> float | None:
+    def constant(self, n_columns: int) -> float | None:
         # The monomial of degree 0 is a product of nothing: this column.
         return 1.0 if self.coef0 else None
 
     def draw(self, inputs: Inputs, rng: np.random.Generator) -> list[Stage]:
-        d = inputs.count - (self.constant() is not None)
+        d = inputs.count - bool(self.coef0)
         self._require_fits(d)
         factors = self._factors(d)
         weights = self._weights(factors)
@@ -147,7 +147,7 @@ class Monomials(SingleMap):
         g, c, gamma = self.degree, self.coef0, self.gamma
         # As doubles: of whole numbers some would be too large for any integer of NumPy's.
         terms = np.array([math.comb(g, n) * gamma**n * c ** (g - n) for n in range(g + 1)], "f8")
-        weights: Array = np.sqrt(terms[np.count_nonzero(factors >= 0, axis=1)] * _orders(factors))
+        weights: Array = np.sqrt(terms[np.count_nonzero(factors >= 0, axis=1)] * orders(factors))
         if not ((weights > 1 / LARGEST) & (weights < LARGEST)).all():
             raise ParameterError(
                 f"gamma={gamma!r}, coef0={c!r} and degree={g!r} leave the range of numbers: use "
@@ -156,7 +156,7 @@ class Monomials(SingleMap):
         return weights
 
 
-def _orders(factors: Array) -> Array:
+def orders(factors: Array) -> Array:
     """In how many orders each monomial's factors can stand: n! / (a_1! ... a_d!).
 
     One factor after another, so that each step is a whole number, and exact while it is small.

@@ -163,7 +163,7 @@ class RandomMaclaurin(SingleMap):
     def polynomial_degree(self) -> int | None:
         return self.degree if self.kernel == "polynomial" else None
 
-    def constant(self) -> float | None:
+    def constant(self, n_columns: int) -> float | None:
         # A term of degree 0 is a product of nothing: this column.
         return 1.0
 

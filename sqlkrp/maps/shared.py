@@ -137,7 +137,7 @@ class PolynomialMap(SingleMap):
     def estimated_kernel(self) -> Kernel | None:
         return polynomial(self.degree, self.gamma, self.coef0)
 
-    def constant(self) -> float | None:
+    def constant(self, n_columns: int) -> float | None:
         """The column that makes its kernel of gamma^g <x, y>^g."""
         constant = math.sqrt(self.coef0 / self.gamma) if self.coef0 else None
         if constant is not None and not 0 < constant < LARGEST:

@@ -35,8 +35,7 @@ class TensorSketch(PolynomialMap):
     ``PolynomialCountSketch`` with the same hashes and signs.
 
     Choose it to compare with scikit-learn. For the same number of features :class:`KRP` with a
-    Hadamard pool varies less up to degree 6 or so, :class:`ComplexKRP` at higher ones as well, and
-    both cost less in a database, as this multiplies.
+    Hadamard pool varies less, and costs less in a database, as this multiplies.
 
     Reference: N. Pham, R. Pagh, "Fast and scalable polynomial kernels via explicit feature maps",
     KDD 2013.

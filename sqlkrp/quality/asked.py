@@ -18,7 +18,7 @@ from sqlkrp.maps.kernels import Kernel
 from sqlkrp.maps.parameters import copied
 from sqlkrp.maps.source import Inputs, Source
 from sqlkrp.pools import generator
-from sqlkrp.stages import Linear, Program
+from sqlkrp.stages import Linear, Prepare, Program, Stage
 
 __all__ = ["Asked", "Family", "asked_of", "family_of"]
 
@@ -69,7 +69,7 @@ class Family:
         """From the table's columns to what the kernel is of."""
         stages = self.map.program.stages[: self.n_before]
         count = stages[-1].n_outputs
-        if self.last.constant() is not None:
+        if self.last.constant(count - 1) is not None:
             # The last of what the map reads, which the kernel's own constant tells of.
             stages = (*stages, Linear.picked(count, np.arange(count - 1)))
         return Program(stages, _numbered(stages[-1].n_outputs))
@@ -81,8 +81,10 @@ class Family:
             assert one.counted_by is not None
             one = copied(one).set_params(**{one.counted_by: n_components})
             one.check_parameters()
-        before = self.map.program.stages[: self.n_before]
-        inputs = Inputs(self.map.program.prepare, source, before[1:])
+        *before, reads = self.map.program.stages[: self.n_before]
+        before.append(_with_constant(reads, one))
+        assert isinstance(before[0], Prepare)
+        inputs = Inputs(before[0], source, tuple(before[1:]))
         with np.errstate(all="ignore"):
             stages = (*before, *one.draw(inputs, generator(seed)))
         return Program(stages, _numbered(stages[-1].n_outputs))
@@ -148,6 +150,18 @@ def family_of(one: Any) -> Family:
             "this is a selection of a map's features, and the kernel is that of all: give the map"
         )
     return family
+
+
+def _with_constant(stage: Stage, one: Transformer) -> Stage:
+    """The last stage before a map, with the constant column that a draw of today expects."""
+    constant = one.constant(stage.n_outputs - 1)
+    if constant is None:
+        return stage
+    if isinstance(stage, Prepare):
+        return replace(stage, constant=constant)
+    assert isinstance(stage, Linear)
+    assert stage.constant is not None
+    return replace(stage, constant=np.append(stage.constant[:-1], constant))
 
 
 def _numbered(count: int) -> tuple[str, ...]:

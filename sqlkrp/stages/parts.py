@@ -110,6 +110,9 @@ def beside(stages: Sequence[Stage], *, shared: bool) -> Stage:
     """One stage of several of a kind, which share all inputs or have their own."""
     first = stages[0]
     require(all(type(one) is type(first) for one in stages), "stages side by side differ in kind")
+    if isinstance(first, Paths):
+        require(shared or len(stages) == 1, "paths side by side have inputs of their own")
+        return Paths(first.n_inputs, tuple(path for one in stages for path in _paths_of(one)))
     counts = [one.n_inputs for one in stages]
     own = not shared
     changed: dict[str, Any] = {"n_inputs": sum(counts) if own else counts[0]}
@@ -173,6 +176,11 @@ def _of_one_width(arrays: list[Array]) -> list[Array]:
         )
         for array in arrays
     ]
+
+
+def _paths_of(stage: Stage) -> tuple[tuple[Stage, ...], ...]:
+    assert isinstance(stage, Paths)
+    return stage.paths
 
 
 def _only_paths(stage: Paths, outputs: Array) -> tuple[Stage, Array, Array]:
