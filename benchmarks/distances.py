@@ -1,0 +1,275 @@
+"""Tables 2, 3, 8 and 9 of Lopez-Sanchez et al. (2018): distortions of squared distances.
+
+Each run has a seed of its own, which draws 500 test rows, the training rows that landmarks are
+drawn from, and the map. Of the first run DuckDB computes the features; what it returns is held
+against the NumPy twin, whose features of the same draws are the other runs'. Distances are computed
+by NumPy from either.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+import sqlkrp
+from benchmarks.distortion import columns, load, mean_distortion
+from benchmarks.kept import Kept
+from benchmarks.measuring import PAPER
+from benchmarks.published import RUNS, Cell, Line
+
+__all__ = ["DATA", "OURS", "TERMS", "Sample", "in_sql", "key", "measure", "samples"]
+
+TERMS = 30
+# Rows that landmarks are drawn from: a random part of the training rows is as good as all.
+_TRAIN = 2_000
+# Operations a row of statements that are not too slow to plan, some seconds.
+_IN_SQL = 4_000_000
+# Of larger maps so many features are computed in SQL, beside the twin's.
+_SOME = 5
+
+#: The files of each data set, and how its columns are read.
+DATA: dict[str, Callable[[Path, str], np.ndarray]] = {
+    "mnist": lambda data, part: load(data / f"mnist_{part}.parquet"),
+    "w8a": lambda data, part: columns(data / f"w8a_{part}.parquet"),
+}
+
+#: Maps of ours that stand beside the published ones.
+OURS = tuple(map(Line, ("KRP, Hadamard pool", "ComplexKRP", "TensorSketch")))
+
+_POOLS: dict[str, dict[str, Any]] = {
+    "gaussian": {"pool": "gaussian"},
+    "s=1": {"pool": "achlioptas", "s": 1},
+    "s=3": {"pool": "achlioptas", "s": 3},
+}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The rows of one run."""
+
+    run: int
+    test: np.ndarray
+    train: np.ndarray
+
+
+def samples(data: Path, name: str, rows: int, runs: Iterable[int]) -> Iterator[Sample]:
+    """Of each run its rows."""
+    test, train = (DATA[name](data, part) for part in ("test", "train"))
+    for run in runs:
+        rng = np.random.default_rng(run)
+        yield Sample(
+            run,
+            test[rng.choice(len(test), min(rows, len(test)), replace=False)],
+            train[rng.choice(len(train), min(_TRAIN, len(train)), replace=False)],
+        )
+
+
+# --- the maps -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a published line's features are made."""
+
+    draw: Callable[[Line, int, int, Sample], sqlkrp.FeatureMap]
+    """(line, degree, k, sample) to a fitted map."""
+    by_prefix: bool = False
+    """Whether the first of a draw's components, scaled anew, are a draw of fewer: components are
+    drawn one after the other, from the same distribution, and share the same pool."""
+    factor: Callable[[Line], float] = lambda line: 1.0
+    """What features are multiplied by to be the paper's."""
+
+
+def _krp(line: Line, degree: int, k: int, sample: Sample) -> sqlkrp.FeatureMap:
+    pool = _POOLS[line.distribution]
+    one = sqlkrp.KRP(degree, k, n_terms=TERMS, n_hyperplanes=line.p, random_state=sample.run,
+                     **pool, **PAPER)  # fmt: skip
+    return one.fit(sample.test)
+
+
+def _prp(line: Line, degree: int, k: int, sample: Sample) -> sqlkrp.FeatureMap:
+    one = sqlkrp.PRP(k, n_matrices=TERMS, s=1, scaling=None, random_state=sample.run)
+    return one.fit(sample.test)
+
+
+def _nystroem(line: Line, degree: int, k: int, sample: Sample) -> sqlkrp.FeatureMap:
+    one = sqlkrp.Nystroem(k, kernel="polynomial", degree=degree, random_state=sample.run, **PAPER)
+    return one.fit(sample.train)
+
+
+def _kgrp(line: Line, degree: int, k: int, sample: Sample) -> sqlkrp.FeatureMap:
+    one = sqlkrp.KGRP(k, n_landmarks=line.p, n_marked=TERMS, kernel="polynomial", degree=degree,
+                      random_state=sample.run, **PAPER)  # fmt: skip
+    return one.fit(sample.train)
+
+
+def _as_published(line: Line) -> float:
+    """The paper's (p - 1) / t, where ours is p (p - 1) / (t (p - t)), which does not shrink."""
+    assert line.p is not None
+    return float(np.sqrt((line.p - TERMS) / line.p))
+
+
+def _hadamard(line: Line, degree: int, k: int, sample: Sample) -> sqlkrp.FeatureMap:
+    one = sqlkrp.KRP(degree, k, n_terms=TERMS, random_state=sample.run, **PAPER)
+    return one.fit(sample.test)
+
+
+def _complex(line: Line, degree: int, k: int, sample: Sample) -> sqlkrp.FeatureMap:
+    one = sqlkrp.ComplexKRP(degree, k, n_terms=TERMS, random_state=sample.run, **PAPER)
+    return one.fit(sample.test)
+
+
+def _sketch(line: Line, degree: int, k: int, sample: Sample) -> sqlkrp.FeatureMap:
+    return sqlkrp.TensorSketch(degree, k, random_state=sample.run, **PAPER).fit(sample.test)
+
+
+WAYS = {
+    "KRP": Way(_krp, by_prefix=True),
+    "P-RP": Way(_prp, by_prefix=True),
+    "Nystroem": Way(_nystroem),
+    "KG-RP": Way(_kgrp, by_prefix=True, factor=_as_published),
+    "KRP, Hadamard pool": Way(_hadamard),
+    "ComplexKRP": Way(_complex),
+    "TensorSketch": Way(_sketch),
+}
+
+# By their number, what the sum of two entries of R is, of x_i x_j and of x_j x_i; and of one, x_i^2.
+_SIGNS = {"s=1": np.array([1, -1]), "s=3": np.array([1, -1, 0, 0, 0, 0]) * np.sqrt(3)}
+
+
+def explicit(rows: np.ndarray, k: int, distribution: str, seed: int) -> np.ndarray:
+    """The products of two columns, in both orders, projected: R phi(x) / sqrt(k).
+
+    ``sqlkrp.ExplicitRP`` refuses so many products. A product's two orders have entries of their
+    own in R, which are drawn as their sum; R is drawn a column of the table at a time.
+    """
+    rng = np.random.default_rng(seed)
+    values = rows.astype("float32")
+    found = np.zeros((len(rows), k), dtype="float32")
+    for i in range(values.shape[1]):
+        others = values[:, i:] * values[:, [i]]
+        entries = _entries(rng, (others.shape[1], k), distribution)
+        found += others @ entries
+    return found.astype("float64") / np.sqrt(k)
+
+
+def _entries(rng: np.random.Generator, shape: tuple[int, int], distribution: str) -> np.ndarray:
+    if distribution == "gaussian":
+        entries: np.ndarray = rng.standard_normal(shape, dtype="float32")
+        entries[1:] *= np.float32(np.sqrt(2))
+        return entries
+    one = _SIGNS[distribution].astype("float32")
+    two = np.add.outer(one, one).ravel()
+    entries = two[rng.integers(0, len(two), shape, dtype="uint8")]
+    entries[0] = one[rng.integers(0, len(one), shape[1])]
+    return entries
+
+
+# --- measuring ------------------------------------------------------------------------------------
+
+
+def key(data: str, degree: int, line: Line, k: int | None, run: int, rows: int) -> dict[str, Any]:
+    """What a number is of, as the file of kept ones has it."""
+    return {
+        "what": "distortion", "data": data, "degree": degree, "method": line.method,
+        "distribution": line.distribution, "p": line.p, "k": k, "run": run, "rows": rows,
+    }  # fmt: skip
+
+
+def measure(
+    cells: Iterable[Cell], data: Path, kept: Kept, *, rows: int, runs: int = RUNS, in_sql: int = 1
+) -> None:
+    """All cells that are not kept yet, and ours beside them."""
+    wanted: dict[str, dict[tuple[int, Line], set[int]]] = {}
+    for cell in cells:
+        assert cell.k is not None
+        of_data = wanted.setdefault(cell.data, {})
+        for line in (cell.line, *OURS):
+            of_data.setdefault((cell.degree, line), set()).add(cell.k)
+    for name, lines in wanted.items():
+        for sample in samples(data, name, rows, range(runs)):
+            for (degree, line), sizes in lines.items():
+                missing = [
+                    k for k in sorted(sizes)
+                    if kept.find(key(name, degree, line, k, sample.run, rows)) is None
+                ]  # fmt: skip
+                if not missing:
+                    continue
+                started = time.perf_counter()
+                with_sql = sample.run < in_sql
+                for k, found in _measured(line, degree, missing, sample, with_sql=with_sql):
+                    kept.add(key(name, degree, line, k, sample.run, rows), found)
+                told = name, degree, line, sample.run, round(time.perf_counter() - started, 1)
+                print(*told, file=sys.stderr, flush=True)
+
+
+def _measured(
+    line: Line, degree: int, sizes: list[int], sample: Sample, *, with_sql: bool
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """By the number of features, the distortion of one run."""
+    exact = (sample.test @ sample.test.T) ** degree
+    largest = max(sizes)
+    if line.method == "phi+RP":
+        features = explicit(sample.test, largest, line.distribution, sample.run)
+        yield from _prefixes(features, sizes, exact, {})
+        return
+    way = WAYS[line.method]
+    for some in [sizes] if way.by_prefix else [[k] for k in sizes]:
+        one = way.draw(line, degree, max(some), sample)
+        features = one.transform(sample.test)
+        told: dict[str, Any] = {}
+        if with_sql and some[-1] == largest:
+            features, told = _in_both(one, sample.test, features)
+        yield from _prefixes(features * way.factor(line), some, exact, told)
+
+
+def _prefixes(
+    features: np.ndarray, sizes: list[int], exact: np.ndarray, told: dict[str, Any]
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    for k in sizes:
+        first = features[:, :k] * np.sqrt(features.shape[1] / k)
+        yield k, {"mean": mean_distortion(first @ first.T, exact), **told}
+
+
+def _in_both(
+    one: sqlkrp.FeatureMap, rows: np.ndarray, twin: np.ndarray
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """Features as DuckDB computes them, and how far from them NumPy's are at most.
+
+    Of maps whose statement would be too large some features are, and the others are NumPy's.
+    """
+    count = twin.shape[1]
+    plan = one.preflight(form="wide").plan if _operations(one) <= 10 * _IN_SQL else None
+    if plan is None or plan.additions + plan.products > _IN_SQL:
+        count = _SOME
+    found = in_sql(one.select(range(count)) if count < twin.shape[1] else one, rows)
+    apart = float(np.abs(found - twin[:, :count]).max() / np.abs(twin[:, :count]).max())
+    whole = np.hstack([found, twin[:, count:]])
+    return whole, {"features in SQL": count, "apart": apart}
+
+
+def _operations(one: sqlkrp.FeatureMap) -> int:
+    return sum(one.program.cost)
+
+
+def in_sql(one: sqlkrp.FeatureMap, rows: np.ndarray) -> np.ndarray:
+    """The features of rows, in their order, as DuckDB computes them."""
+    with duckdb.connect() as connection:
+        # Maps that were fitted to arrays call their columns so.
+        arrived = {f"x{i}": column for i, column in enumerate(rows.T)}
+        arrived["place"] = np.arange(len(rows))
+        connection.register("arrived", pa.table(arrived))
+        connection.execute("CREATE TABLE sample AS FROM arrived")
+        database = sqlkrp.connect(connection)
+        relation = database.relation(one, "sample", form="wide", output="array", keep=["place"])
+        found = relation.fetchnumpy()
+        (features,) = (values for name, values in found.items() if name != "place")
+        return np.stack(list(features[np.argsort(found["place"])]))

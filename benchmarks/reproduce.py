@@ -1,0 +1,200 @@
+"""The published tables of Lopez-Sanchez et al. (2018), cell by cell, and of Janati's review.
+
+    python -m benchmarks.reproduce --data DIR [--quick] [--only 2,3,8,9,4,10,review] [--out FILE]
+
+Tables 2 and 3 (distances of MNIST), 8 and 9 (of w8a), 4 (accuracy on MNIST) and 10 (F1 on w8a).
+DIR holds the data sets and ``published.csv``, the tables as they were read off the papers. What is
+measured is kept in a file of JSON lines beside the report, so that a run that was stopped goes on;
+without its file everything is measured again. Writes ``benchmarks/results/reproduce.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import distances
+from benchmarks.kept import Kept
+from benchmarks.measuring import markdown, named, versions
+from benchmarks.published import RUNS, Cell, Line, read, tolerances
+
+RESULTS = Path(__file__).parent / "results"
+PAPER = "krp2018"
+DISTANCES, SCORES = (2, 3, 8, 9), (4, 10)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be measured."""
+
+    data: Path
+    cells: Sequence[Cell]
+    kept: Kept
+    rows: int
+    runs: int
+    in_sql: int
+    quick: bool
+
+
+def main() -> None:
+    """Measure what is not kept, and write the report."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.reproduce",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--data", type=Path, required=True, help="folder of data sets")
+    parser.add_argument("--quick", action="store_true", help="fewer runs, rows and features")
+    parser.add_argument("--only", default=",".join(SECTIONS), help="sections, with commas")
+    parser.add_argument(
+        "--in-sql", type=int, default=1, help="of how many runs DuckDB computes the features"
+    )
+    parser.add_argument("--kept", type=Path, help="default: beside the report, as .jsonl")
+    parser.add_argument("--out", type=Path, help="default: results/reproduce.md")
+    given = parser.parse_args()
+    path = given.out or RESULTS / f"{'quick_' * given.quick}reproduce.md"
+    kept = Kept(given.kept or path.with_suffix(".jsonl"))
+    asked = Asked(
+        given.data,
+        read(given.data / "published.csv"),
+        kept,
+        rows=100 if given.quick else 500,
+        runs=2 if given.quick else RUNS,
+        in_sql=given.in_sql,
+        quick=given.quick,
+    )
+    report = []
+    for section in given.only.split(","):
+        report += SECTIONS[section](asked)
+    path.write_text("\n".join([f"# Published tables, again\n\n{versions()}\n", *report]))
+    print(f"wrote {path}")
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was measured in place of a published cell, or of no cell."""
+
+    values: Sequence[float]
+    cell: Cell | None = None
+    tolerance: float = 0.0
+    digits: int = 3
+
+    @property
+    def is_within(self) -> bool:
+        """Whether the mean is as near to the published one as it has to be."""
+        assert self.cell is not None
+        # As published: both are rounded.
+        apart = abs(round(float(np.mean(self.values)), self.digits) - self.cell.mean)
+        return apart <= self.tolerance + 1e-9
+
+    @property
+    def text(self) -> str:
+        """Mean ± standard deviation, those published, and a star if they are too far apart."""
+        if not len(self.values):
+            measured = "not run"
+        else:
+            measured = f"{np.mean(self.values):.{self.digits}f}"
+            if len(self.values) > 1:
+                measured += f" ± {np.std(self.values, ddof=1):.{self.digits}f}"
+        if self.cell is None:
+            return measured
+        published = f"{self.cell.mean:.{self.digits}f}"
+        if self.cell.sd is not None:
+            published += f" ± {self.cell.sd:.{self.digits}f}"
+        star = " *" if len(self.values) and not self.is_within else ""
+        return f"{measured} [{published}]{star}"
+
+
+def told(line: Line) -> str:
+    """A line's name in a table's head."""
+    return " ".join(word for word in (line.method, line.distribution) if word)
+
+
+def within(found: Sequence[Found]) -> str:
+    """How many cells are, of those that were run."""
+    run = [one for one in found if one.cell is not None and len(one.values)]
+    return f"{sum(one.is_within for one in run)} of {len(run)}"
+
+
+# --- distances ------------------------------------------------------------------------------------
+
+
+def distance_section(table: int) -> Callable[[Asked], list[str]]:
+    """The section of one published table of distortions."""
+
+    def section(asked: Asked) -> list[str]:
+        cells = [
+            cell for cell in asked.cells
+            if (cell.source, cell.table, cell.metric) == (PAPER, table, "distortion")
+        ]  # fmt: skip
+        settings = {"rows": asked.rows, "runs": asked.runs, "in_sql": asked.in_sql}
+        distances.measure(cells, asked.data, asked.kept, **settings)
+        limits = tolerances(cells)
+        found = {
+            (cell.line, cell.k): Found(_values(asked, cell, cell.line), cell, limits[cell])
+            for cell in cells
+        }
+        ours = {
+            (line, cell.k): Found(_values(asked, cell, line))
+            for cell in cells for line in distances.OURS
+        }  # fmt: skip
+        one = cells[0]
+        name = named(asked.data, f"{one.data}_test.parquet", one.data)
+        large = [one for (line, _), one in found.items() if line.p is None or line.p >= 200]
+        small = [one for (line, _), one in found.items() if line.p is not None and line.p < 200]
+        return [
+            f"## Table {table}: distortion, {name}, degree {one.degree}\n",
+            f"Within the tolerance: {within(large)} cells without a pool or of p ≥ 200, "
+            f"{within(small)} of smaller pools.\n",
+            *_by_size({**found, **ours}),
+            *_by_pool(found),
+        ]
+
+    return section
+
+
+def _values(asked: Asked, cell: Cell, line: Line) -> list[float]:
+    keys = (
+        distances.key(cell.data, cell.degree, line, cell.k, run, asked.rows)
+        for run in range(asked.runs)
+    )
+    return [found["mean"] for found in map(asked.kept.find, keys) if found is not None]
+
+
+def _by_size(found: dict[tuple[Line, int | None], Found]) -> list[str]:
+    """Lines that have no pool, and ours."""
+    lines = list(dict.fromkeys(line for line, _ in found if line.p is None))
+    sizes = sorted({k for _, k in found if k is not None})
+    rows = [[told(line), *(found[line, k].text for k in sizes)] for line in lines]
+    floor = [f"{2 / np.sqrt(np.pi * k):.3f}" for k in sizes]
+    head = ["map", *(f"k = {k:,}" for k in sizes)]
+    return markdown(head, [*rows, ["2/√(πk)", *floor]])
+
+
+def _by_pool(found: dict[tuple[Line, int | None], Found]) -> list[str]:
+    """Lines that have one, as the paper has them: a column for each map."""
+    cells = {(told(line), line.p, k): one for (line, k), one in found.items() if line.p is not None}
+    names = list(dict.fromkeys(name for name, _, _ in cells))
+    rows = [
+        [f"{p:,}", f"{k:,}", *(cells[name, p, k].text if (name, p, k) in cells else ""
+                               for name in names)]
+        for p, k in dict.fromkeys((p, k) for _, p, k in cells)
+    ]  # fmt: skip
+    return markdown(["p", "k", *names], rows)
+
+
+#: By the names that ``--only`` takes.
+SECTIONS: dict[str, Callable[[Asked], list[str]]] = {
+    str(table): distance_section(table) for table in DISTANCES
+}
+
+
+if __name__ == "__main__":
+    main()
