@@ -88,42 +88,47 @@ class Way:
     """What features are multiplied by to be the paper's."""
 
 
+def _terms(line: Line) -> int:
+    return line.t or TERMS
+
+
 def _krp(line: Line, degree: int, k: int, sample: Sample) -> sqlkrp.FeatureMap:
     pool = _POOLS[line.distribution]
-    one = sqlkrp.KRP(degree, k, n_terms=TERMS, n_hyperplanes=line.p, random_state=sample.run,
-                     **pool, **PAPER)  # fmt: skip
+    one = sqlkrp.KRP(degree, k, n_terms=_terms(line), n_hyperplanes=line.p,
+                     random_state=sample.run, **pool, **PAPER)  # fmt: skip
     return one.fit(sample.test)
 
 
 def _prp(line: Line, degree: int, k: int, sample: Sample) -> sqlkrp.FeatureMap:
-    one = sqlkrp.PRP(k, n_matrices=TERMS, s=1, scaling=None, random_state=sample.run)
+    one = sqlkrp.PRP(k, n_matrices=_terms(line), s=1, scaling=None, random_state=sample.run)
     return one.fit(sample.test)
 
 
 def _nystroem(line: Line, degree: int, k: int, sample: Sample) -> sqlkrp.FeatureMap:
-    one = sqlkrp.Nystroem(k, kernel="polynomial", degree=degree, random_state=sample.run, **PAPER)
+    one = sqlkrp.Nystroem(k, kernel="polynomial", degree=degree, random_state=sample.run,
+                          dtype="float64", **PAPER)  # fmt: skip
     return one.fit(sample.train)
 
 
 def _kgrp(line: Line, degree: int, k: int, sample: Sample) -> sqlkrp.FeatureMap:
-    one = sqlkrp.KGRP(k, n_landmarks=line.p, n_marked=TERMS, kernel="polynomial", degree=degree,
-                      random_state=sample.run, **PAPER)  # fmt: skip
+    one = sqlkrp.KGRP(k, n_landmarks=line.p, n_marked=_terms(line), kernel="polynomial",
+                      degree=degree, random_state=sample.run, dtype="float64", **PAPER)  # fmt: skip
     return one.fit(sample.train)
 
 
 def _as_published(line: Line) -> float:
     """The paper's (p - 1) / t, where ours is p (p - 1) / (t (p - t)), which does not shrink."""
     assert line.p is not None
-    return float(np.sqrt((line.p - TERMS) / line.p))
+    return float(np.sqrt((line.p - _terms(line)) / line.p))
 
 
 def _hadamard(line: Line, degree: int, k: int, sample: Sample) -> sqlkrp.FeatureMap:
-    one = sqlkrp.KRP(degree, k, n_terms=TERMS, random_state=sample.run, **PAPER)
+    one = sqlkrp.KRP(degree, k, n_terms=_terms(line), random_state=sample.run, **PAPER)
     return one.fit(sample.test)
 
 
 def _complex(line: Line, degree: int, k: int, sample: Sample) -> sqlkrp.FeatureMap:
-    one = sqlkrp.ComplexKRP(degree, k, n_terms=TERMS, random_state=sample.run, **PAPER)
+    one = sqlkrp.ComplexKRP(degree, k, n_terms=_terms(line), random_state=sample.run, **PAPER)
     return one.fit(sample.test)
 
 
@@ -141,7 +146,7 @@ WAYS = {
     "TensorSketch": Way(_sketch),
 }
 
-# By their number, what the sum of two entries of R is, of x_i x_j and of x_j x_i; and of one, x_i^2.
+# What an entry of R is, each with the same probability.
 _SIGNS = {"s=1": np.array([1, -1]), "s=3": np.array([1, -1, 0, 0, 0, 0]) * np.sqrt(3)}
 
 
