@@ -24,9 +24,9 @@ __all__ = ["Features", "predict", "train"]
 
 Array = NDArray[np.float32]
 # Conjugate gradients stop at such a share of the residual, or after so many steps.
-_RESIDUAL, _STEPS = 0.03, 30
+_RESIDUAL, _STEPS = 0.1, 20
 # Newton's steps stop when the gradient is such a share of that of w = 0, or after so many.
-_GRADIENT, _ROUNDS = 1e-4, 25
+_GRADIENT, _ROUNDS = 3e-4, 25
 # The share of rows that is on the wrong side of its margin, about.
 _ACTIVE = 0.2
 
