@@ -17,13 +17,13 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import classifying, distances
+from benchmarks import classifying, distances, review
 from benchmarks.kept import Kept
 from benchmarks.measuring import markdown, named, versions
 from benchmarks.published import RUNS, Cell, Line, read, tolerances
 
 RESULTS = Path(__file__).parent / "results"
-PAPER = "krp2018"
+PAPER, REVIEW = "krp2018", "janati2017"
 DISTANCES, SCORES = (2, 3, 8, 9), (4, 10)
 
 
@@ -268,10 +268,17 @@ def _scores(asked: Asked, one: Cell, line: Line, k: int | None, most: int | None
     return [found["score"] for found in map(asked.kept.find, keys) if found is not None]
 
 
+def review_section(asked: Asked) -> list[str]:
+    """What a review of such features shows."""
+    cells = [cell for cell in asked.cells if cell.source == REVIEW]
+    return review.section(asked.data, cells, asked.kept, quick=asked.quick)
+
+
 #: By the names that ``--only`` takes.
 SECTIONS: dict[str, Callable[[Asked], list[str]]] = {
     **{str(table): distance_section(table) for table in DISTANCES},
     **{str(table): score_section(table) for table in SCORES},
+    "review": review_section,
 }
 
 
