@@ -16,14 +16,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 from scipy import sparse
 from sklearn.metrics import accuracy_score, f1_score
 
 import sqlkrp
 from benchmarks import distances
-from benchmarks.distances import DATA
 from benchmarks.kept import Kept
 from benchmarks.linear_svm import Features, predict, train
 from benchmarks.published import Cell, Line
@@ -71,15 +69,11 @@ class Task:
 
 def task(data: Path, name: str, metric: str, most: int | None) -> Task:
     """All rows of a data set, or some."""
-    rows = [DATA[name](data, part).astype("float32") for part in ("train", "test")]
-    labels = [
-        duckdb.execute("SELECT label FROM read_parquet(?)", [str(data / f"{name}_{part}.parquet")])
-        .fetchnumpy()["label"]
-        .astype(int)
-        for part in ("train", "test")
-    ]
-    some = np.random.default_rng(0).permutation(len(rows[0]))[:most]
-    return Task(name, metric, rows[0][some], labels[0][some], rows[1], labels[1])
+    (rows, labels), (test, wanted) = (
+        distances.rows_of(data, name, part) for part in ("train", "test")
+    )
+    some = np.random.default_rng(0).permutation(len(rows))[:most]
+    return Task(name, metric, rows[some].astype("f4"), labels[some], test.astype("f4"), wanted)
 
 
 # --- features -------------------------------------------------------------------------------------

@@ -3,8 +3,8 @@
     python -m benchmarks.reproduce --data DIR [--quick] [--only 2,3,8,9,4,10,review] [--out FILE]
 
 Tables 2 and 3 (distances of MNIST), 8 and 9 (of w8a), 4 (accuracy on MNIST) and 10 (F1 on w8a).
-DIR holds the data sets and ``published.csv``, the tables as they were read off the papers. What is
-measured is kept in a file of JSON lines beside the report, so that a run that was stopped goes on;
+``benchmarks/published.csv`` has the tables as they were read off the papers. What is measured is
+kept in a file of JSON lines beside the report, so that a run that was stopped goes on;
 without its file everything is measured again. Writes ``benchmarks/results/reproduce.md``.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import classifying, distances, review
+from benchmarks import classifying, distances
 from benchmarks.kept import Kept
 from benchmarks.measuring import markdown, named, versions
 from benchmarks.published import RUNS, Cell, Line, read, tolerances
@@ -49,6 +49,9 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--data", type=Path, required=True, help="folder of data sets")
+    parser.add_argument(
+        "--published", type=Path, default=Path(__file__).parent / "published.csv", help="the tables"
+    )
     parser.add_argument("--quick", action="store_true", help="fewer runs, rows and features")
     parser.add_argument("--only", default=",".join(SECTIONS), help="sections, with commas")
     parser.add_argument(
@@ -62,7 +65,7 @@ def main() -> None:
     kept = Kept(given.kept or path.with_suffix(".jsonl"))
     asked = Asked(
         given.data,
-        read(given.data / "published.csv"),
+        read(given.published),
         kept,
         rows=100 if given.quick else 500,
         runs=2 if given.quick else RUNS,
@@ -270,6 +273,9 @@ def _scores(asked: Asked, one: Cell, line: Line, k: int | None, most: int | None
 
 def review_section(asked: Asked) -> list[str]:
     """What a review of such features shows."""
+    # Only here, as it needs matplotlib.
+    from benchmarks import review
+
     cells = [cell for cell in asked.cells if cell.source == REVIEW]
     return review.section(asked.data, cells, asked.kept, quick=asked.quick)
 
