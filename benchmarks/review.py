@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 
 import sqlkrp
 from benchmarks.kept import Kept
-from benchmarks.linear_svm import Features, predict, train
+from benchmarks.linear_svm import predict, train
 from benchmarks.measuring import markdown, named
 from benchmarks.papers import plot, pooled
 from benchmarks.published import Cell
@@ -160,7 +160,7 @@ def _srf(
 ) -> dict[str, Any]:
     one = MAPS["SRF"](p, k, 0).fit(rows)
     values, others = (one.transform(part).astype("float32") for part in (rows, test))
-    weights = train(Features.of(values), labels, range(10), _PENALTY)
+    weights = train(values, labels, range(10), _PENALTY)
     return {"accuracy": 100 * float((predict(weights, others, range(10)) == wanted).mean())}
 
 

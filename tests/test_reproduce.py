@@ -108,7 +108,7 @@ def test_linear_machines_are_liblinears(classes):
     rng = np.random.default_rng(0)
     rows = np.hstack([rng.standard_normal((600, 20)) / 5, np.ones((600, 1))]).astype("float32")
     labels = (rows[:, :classes] + 0.1 * rng.standard_normal((600, classes))).argmax(axis=1)
-    weights = linear_svm.train(linear_svm.Features.of(rows), labels, range(classes), 8.0)
+    weights = linear_svm.train(rows, labels, range(classes), 8.0)
     model = LinearSVC(C=8.0, fit_intercept=False, dual=False, tol=1e-8).fit(rows, labels)
     found = linear_svm.predict(weights, rows, range(classes))
     assert (found == model.predict(rows)).mean() > 0.99
@@ -148,6 +148,5 @@ def test_a_tiny_run_of_scores(tmp_path, tables, monkeypatch):
     out = tmp_path / "report.md"
     arguments = ["reproduce", "--data", str(tmp_path), "--published", str(tables), "--quick"]
     monkeypatch.setattr(sys, "argv", [*arguments, "--only", "10", "--out", str(out)])
-    monkeypatch.setattr(reproduce.classifying, "_CHOSEN_ON", {"f1": 300})
     reproduce.main()
     assert "f1, made rows of the shape of w8a" in out.read_text()
