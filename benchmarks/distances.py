@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -261,7 +262,7 @@ def _measured(
 
 
 def _prefixes(
-    features: np.ndarray, sizes: list[int], exact: np.ndarray, told: dict[str, Any]
+    features: np.ndarray, sizes: Sequence[int], exact: np.ndarray, told: dict[str, Any]
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     for k in sizes:
         first = features[:, :k] * np.sqrt(features.shape[1] / k)
@@ -302,3 +303,59 @@ def in_sql(one: sqlkrp.FeatureMap, rows: np.ndarray) -> np.ndarray:
         found = relation.fetchnumpy()
         (features,) = (values for name, values in found.items() if name != "place")
         return np.stack(list(features[np.argsort(found["place"])]))
+
+
+# --- trials ---------------------------------------------------------------------------------------
+
+TRIED_SIZES = (200, 500, 1000)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A line with something changed."""
+
+    told: str
+    data: str
+    degree: int
+    line: Line
+    same_rows: bool = False
+    """Whether all runs have the same test rows."""
+    factor: Callable[[Line], float] | None = None
+
+
+#: To find where a published number comes from.
+TRIALS = (
+    Trial("Nyström, MNIST, g = 2: the same 500 rows in all runs", "mnist", 2, Line("Nystroem"),
+          same_rows=True),
+    Trial("Nyström, w8a, g = 2: the same 500 rows in all runs", "w8a", 2, Line("Nystroem"),
+          same_rows=True),
+    Trial("KRP s=1, p = 488, MNIST, g = 2: the same 500 rows in all runs", "mnist", 2,
+          Line("KRP", "s=1", 488, TERMS), same_rows=True),
+    Trial("P-RP s=1, w8a: 60 matrices, not 30", "w8a", 2, Line("P-RP", "s=1", None, 2 * TERMS)),
+    Trial("KG-RP, p = 223, w8a, g = 2: scaled as sqlkrp does, not as published", "w8a", 2,
+          Line("KG-RP", "", 223, TERMS), factor=lambda line: 1.0),
+)  # fmt: skip
+
+
+def tried(trial: Trial, data: Path, kept: Kept, *, rows: int, runs: int) -> list[list[float]]:
+    """By the number of features, the distortion of each run."""
+    found: list[list[float]] = [[] for _ in TRIED_SIZES]
+    first: Sample | None = None
+    for sample in samples(data, trial.data, rows, range(runs)):
+        first = first or sample
+        one = replace(sample, test=first.test) if trial.same_rows else sample
+        of = {"what": "tried", "told": trial.told, "run": sample.run, "rows": rows}
+        values = kept.get(of, partial(_tried, trial, one))["means"]
+        for place, value in enumerate(values):
+            found[place].append(value)
+    return found
+
+
+def _tried(trial: Trial, sample: Sample) -> dict[str, Any]:
+    exact = (sample.test @ sample.test.T) ** trial.degree
+    way, means = WAYS[trial.line.method], []
+    factor = (trial.factor or way.factor)(trial.line)
+    for some in [TRIED_SIZES] if way.by_prefix else [[k] for k in TRIED_SIZES]:
+        features = way.draw(trial.line, trial.degree, max(some), sample).transform(sample.test)
+        means += [found["mean"] for _, found in _prefixes(features * factor, some, exact, {})]
+    return {"means": means}

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["RUNS", "Cell", "Line", "read", "tolerance", "tolerances"]
+__all__ = ["RUNS", "Cell", "Line", "fixed_tolerance", "read", "tolerance", "tolerances"]
 
 #: Of which the published tables of distances are means.
 RUNS = 10
 # By the degree: how far means of distortions may be apart where a pool is large.
 _DISTORTION = {2: 0.015, 3: 0.05}
-# Points of a percentage, and of an F1 score.
+# In points of a percentage, and as it is.
 _SCORES = {"accuracy": 0.3, "f1": 0.015}
 # Standard errors of the difference of two means: one in 400 is beyond.
 _ERRORS = 3.0
@@ -70,6 +70,13 @@ def _whole(text: str) -> int | None:
     return int(text) if text else None
 
 
+def fixed_tolerance(cell: Cell) -> float:
+    """How far it may be whatever runs differ by."""
+    if cell.metric == "distortion":
+        return _DISTORTION[cell.degree]
+    return _SCORES[cell.metric]
+
+
 def tolerance(cell: Cell, alike: Iterable[Cell]) -> float:
     """How far from a published mean another one of as many runs may be.
 
@@ -78,10 +85,10 @@ def tolerance(cell: Cell, alike: Iterable[Cell]) -> float:
     by the standard deviations of cells alike, together: a single one of ten runs says little.
     """
     if cell.metric != "distortion":
-        return _SCORES[cell.metric]
+        return fixed_tolerance(cell)
     spreads = [one.sd**2 for one in alike if one.sd is not None]
     spread = math.sqrt(sum(spreads) / len(spreads)) if spreads else 0.0
-    return max(_DISTORTION[cell.degree], _ERRORS * math.sqrt(2 / RUNS) * spread)
+    return max(fixed_tolerance(cell), _ERRORS * math.sqrt(2 / RUNS) * spread)
 
 
 def tolerances(cells: Sequence[Cell]) -> dict[Cell, float]:

@@ -1,6 +1,7 @@
 """The published tables of Lopez-Sanchez et al. (2018), cell by cell, and of Janati's review.
 
-    python -m benchmarks.reproduce --data DIR [--quick] [--only 2,3,8,9,4,10,review] [--out FILE]
+    python -m benchmarks.reproduce --data DIR [--quick] [--only 2,3,8,9,4,10,tried,review]
+        [--out FILE]
 
 Tables 2 and 3 (distances of MNIST), 8 and 9 (of w8a), 4 (accuracy on MNIST) and 10 (F1 on w8a).
 ``benchmarks/published.csv`` has the tables as they were read off the papers. What is measured is
@@ -11,8 +12,8 @@ without its file everything is measured again. Writes ``benchmarks/results/repro
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ import numpy as np
 from benchmarks import classifying, distances
 from benchmarks.kept import Kept
 from benchmarks.measuring import markdown, named, versions
-from benchmarks.published import RUNS, Cell, Line, read, tolerances
+from benchmarks.published import RUNS, Cell, Line, fixed_tolerance, read, tolerances
 
 RESULTS = Path(__file__).parent / "results"
 PAPER, REVIEW = "krp2018", "janati2017"
@@ -62,6 +63,7 @@ def main() -> None:
     parser.add_argument(
         "--features", default="", help="for tables 4 and 10 only so many, with commas"
     )
+    parser.add_argument("--plot", action="store_true", help="a picture of distances, too")
     parser.add_argument("--kept", type=Path, help="default: beside the report, as .jsonl")
     parser.add_argument("--out", type=Path, help="default: results/reproduce.md")
     given = parser.parse_args()
@@ -81,8 +83,30 @@ def main() -> None:
     report = []
     for section in given.only.split(","):
         report += SECTIONS[section](asked)
-    path.write_text("\n".join([f"# Published tables, again\n\n{versions()}\n", *report]))
+    head = [f"# Published tables, again\n\n{versions()}\n", *_how(asked)]
+    if given.plot:
+        report += _picture(asked, path.with_suffix(".png"))
+    path.write_text("\n".join([*head, *report]))
     print(f"wrote {path}")
+
+
+def _how(asked: Asked) -> list[str]:
+    """What all tables have in common."""
+    return [
+        f"Numbers were measured at {', '.join(kept_at)}.\n"
+        if (kept_at := asked.kept.commits)
+        else "Nothing was measured.\n",
+        "Each cell has the mean ± standard deviation that was measured and, in brackets, the "
+        "published one. A star marks means that are further apart than "
+        "[benchmarks/published.py](../published.py) allows: distances .015 at degree 2 and .05 at "
+        "degree 3; where pools are small and runs differ more, three standard errors of the "
+        "difference of two means of ten runs, of the published standard deviations of all cells of "
+        "that table, method and p; .3 points of accuracy, .015 of F1.\n",
+        f"Distances: {asked.runs} runs of fresh draws, each of {asked.rows} random test rows, all "
+        "pairs but those at distance 0; landmarks are training rows; t = 30. A draw of k = 1,000 "
+        "components serves k = 200 and 500 by its first components where these are a draw of fewer "
+        "(KRP with an independent pool, P-RP, KG-RP, φ+RP); others are drawn for each k.\n",
+    ]
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -164,12 +188,81 @@ def distance_section(table: int) -> Callable[[Asked], list[str]]:
         return [
             f"## Table {table}: distortion, {name}, degree {one.degree}\n",
             f"Within the tolerance: {within(large)} cells without a pool or of p ≥ 200, "
-            f"{within(small)} of smaller pools.\n",
+            f"{within(small)} of smaller pools.{_apart(found.values())}\n",
+            _in_sql(asked, cells),
             *_by_size({**found, **ours}),
             *_by_pool(found),
         ]
 
     return section
+
+
+def _apart(found: Iterable[Found]) -> str:
+    """How many are within a limit that does not grow, and how far means are apart."""
+    run = [one for one in found if one.cell is not None and len(one.values)]
+    if not run:
+        return ""
+    strict = [replace(one, tolerance=fixed_tolerance(one.cell)) for one in run if one.cell]
+    apart = [abs(float(np.mean(one.values)) - one.cell.mean) for one in run if one.cell]
+    limit = strict[0].tolerance
+    return (
+        f" Within {limit:g} whatever runs differ by: {within(strict)} of all; half of the means "
+        f"are within {np.median(apart):.4f}."
+    )
+
+
+def _in_sql(asked: Asked, cells: Sequence[Cell]) -> str:
+    """What DuckDB computed, and how far NumPy is from it."""
+    found = []
+    for line in dict.fromkeys([*(cell.line for cell in cells), *distances.OURS]):
+        k = max(cell.k for cell in cells if cell.k is not None)
+        one = cells[0]
+        for run in range(asked.in_sql):
+            kept = asked.kept.find(distances.key(one.data, one.degree, line, k, run, asked.rows))
+            if kept is not None and "apart" in kept:
+                found.append((kept["features in SQL"], k, kept["apart"]))
+    whole = sum(count == k for count, k, _ in found)
+    apart = max((apart for *_, apart in found), default=0.0)
+    return (
+        f"DuckDB computed all features of {whole} draws and some of {len(found) - whole} more; "
+        f"NumPy, which computed the other draws, is {apart:.1e} of the largest feature from it at "
+        "most.\n"
+    )
+
+
+def _picture(asked: Asked, path: Path) -> list[str]:
+    """Some lines of all tables of distances over k."""
+    # Only here, as it needs matplotlib.
+    from benchmarks import reproduce_plot
+
+    panels = {}
+    for table in DISTANCES:
+        cells = [cell for cell in asked.cells if (cell.source, cell.table) == (PAPER, table)]
+        one, curves = cells[0], []
+        pools = sorted({cell.line.p for cell in cells if cell.line.distribution == "s=1"
+                        and cell.line.p is not None})  # fmt: skip
+        lines = [Line("Nystroem"), distances.OURS[0]]
+        lines += [Line("KRP", "s=1", p, distances.TERMS) for p in (pools[-1], pools[0])]
+        lines += [Line("KG-RP", "", pools[-1], distances.TERMS)]
+        for line in lines:
+            sizes = sorted({cell.k for cell in cells if cell.k is not None})
+            published = {cell.k: cell.mean for cell in cells if cell.line == line}
+            values = [_values(asked, replace(one, k=k), line) for k in sizes]
+            if not all(values):
+                continue
+            large = {pools[-1]: "largest p", pools[0]: "least p"}.get(line.p or 0, "")
+            curves.append(
+                reproduce_plot.Curve(
+                    " ".join(word for word in (told(line), large) if word),
+                    sizes,
+                    [float(np.mean(one)) for one in values],
+                    [float(np.std(one, ddof=1)) for one in values],
+                    [published[k] for k in sizes if k in published],
+                )
+            )
+        panels[f"Table {table}: {one.data}, degree {one.degree}"] = curves
+    reproduce_plot.draw(panels, path)
+    return [f"![Distortion over k; crosses are published]({path.name})\n"]
 
 
 def _values(asked: Asked, cell: Cell, line: Line) -> list[float]:
@@ -281,6 +374,16 @@ def _scores(asked: Asked, one: Cell, line: Line, k: int | None, most: int | None
     return [found["score"] for found in map(asked.kept.find, keys) if found is not None]
 
 
+def tried_section(asked: Asked) -> list[str]:
+    """What was changed to see where small differences come from."""
+    rows = []
+    for trial in distances.TRIALS:
+        found = distances.tried(trial, asked.data, asked.kept, rows=asked.rows, runs=asked.runs)
+        rows.append([trial.told, *(Found(values).text for values in found)])
+    head = ["what was changed", *(f"k = {k:,}" for k in distances.TRIED_SIZES)]
+    return ["## Tried\n", *markdown(head, rows)]
+
+
 def review_section(asked: Asked) -> list[str]:
     """What a review of such features shows."""
     # Only here, as it needs matplotlib.
@@ -294,6 +397,7 @@ def review_section(asked: Asked) -> list[str]:
 SECTIONS: dict[str, Callable[[Asked], list[str]]] = {
     **{str(table): distance_section(table) for table in DISTANCES},
     **{str(table): score_section(table) for table in SCORES},
+    "tried": tried_section,
     "review": review_section,
 }
 
