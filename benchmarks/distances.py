@@ -176,23 +176,28 @@ def explicit(rows: np.ndarray, k: int, distribution: str, seed: int) -> np.ndarr
     own in R, which are drawn as their sum; R is drawn a column of the table at a time.
     """
     rng = np.random.default_rng(seed)
+    if distribution == "gaussian":
+        # With Gaussian entries a component of all rows is Gaussian, and the kernel its covariance.
+        return _root((rows @ rows.T) ** 2) @ rng.standard_normal((len(rows), k)) / np.sqrt(k)
     values = rows.astype("float32")
     found = np.zeros((len(rows), k), dtype="float32")
     for i in range(values.shape[1]):
         others = values[:, i:] * values[:, [i]]
-        entries = _entries(rng, (others.shape[1], k), distribution)
-        found += others @ entries
+        found += others @ _entries(rng, (others.shape[1], k), _SIGNS[distribution])
     return found.astype("float64") / np.sqrt(k)
 
 
-def _entries(rng: np.random.Generator, shape: tuple[int, int], distribution: str) -> np.ndarray:
-    if distribution == "gaussian":
-        entries: np.ndarray = rng.standard_normal(shape, dtype="float32")
-        entries[1:] *= np.float32(np.sqrt(2))
-        return entries
-    one = _SIGNS[distribution].astype("float32")
+def _root(matrix: np.ndarray) -> np.ndarray:
+    values, vectors = np.linalg.eigh(matrix)
+    found: np.ndarray = vectors * np.sqrt(np.maximum(values, 0))
+    return found
+
+
+def _entries(rng: np.random.Generator, shape: tuple[int, int], of: np.ndarray) -> np.ndarray:
+    """Entries for a column's products with itself, in the first row, and with those behind it."""
+    one = of.astype("float32")
     two = np.add.outer(one, one).ravel()
-    entries = two[rng.integers(0, len(two), shape, dtype="uint8")]
+    entries: np.ndarray = two[rng.integers(0, len(two), shape, dtype="uint8")]
     entries[0] = one[rng.integers(0, len(one), shape[1])]
     return entries
 

@@ -217,7 +217,7 @@ def _in_sql(asked: Asked, cells: Sequence[Cell]) -> str:
     for line in dict.fromkeys([*(cell.line for cell in cells), *distances.OURS]):
         k = max(cell.k for cell in cells if cell.k is not None)
         one = cells[0]
-        for run in range(asked.in_sql):
+        for run in range(asked.runs):
             kept = asked.kept.find(distances.key(one.data, one.degree, line, k, run, asked.rows))
             if kept is not None and "apart" in kept:
                 found.append((kept["features in SQL"], k, kept["apart"]))
