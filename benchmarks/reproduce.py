@@ -12,7 +12,7 @@ without its file everything is measured again. Writes ``benchmarks/results/repro
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,7 +21,8 @@ import numpy as np
 from benchmarks import classifying, distances
 from benchmarks.kept import Kept
 from benchmarks.measuring import markdown, named, versions
-from benchmarks.published import RUNS, Cell, Line, fixed_tolerance, read, tolerances
+from benchmarks.published import RUNS, Cell, Line, read, tolerances
+from benchmarks.reproduced import SUMMARY, Found, by_pool, by_size, summary, told
 
 RESULTS = Path(__file__).parent / "results"
 PAPER, REVIEW = "krp2018", "janati2017"
@@ -41,6 +42,15 @@ class Asked:
     draws: int
     features: Sequence[int]
     quick: bool
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report."""
+
+    lines: Sequence[str]
+    summary: Sequence[str] = ()
+    """Of a published table, a row of the table of all."""
 
 
 def main() -> None:
@@ -80,13 +90,14 @@ def main() -> None:
         features=[int(k) for k in given.features.split(",") if k],
         quick=given.quick,
     )
-    report = []
-    for section in given.only.split(","):
-        report += SECTIONS[section](asked)
-    head = [f"# Published tables, again\n\n{versions()}\n", *_how(asked)]
+    sections = [SECTIONS[name](asked) for name in given.only.split(",")]
+    report = [f"# Published tables, again\n\n{versions()}\n", *_how(asked)]
+    report += markdown(SUMMARY, [one.summary for one in sections if one.summary])
     if given.plot:
         report += _picture(asked, path.with_suffix(".png"))
-    path.write_text("\n".join([*head, *report]))
+    for one in sections:
+        report += one.lines
+    path.write_text("\n".join(report))
     print(f"wrote {path}")
 
 
@@ -109,63 +120,13 @@ def _how(asked: Asked) -> list[str]:
     ]
 
 
-# --- tables ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Found:
-    """What was measured in place of a published cell, or of no cell."""
-
-    values: Sequence[float]
-    cell: Cell | None = None
-    tolerance: float = 0.0
-    digits: int = 3
-
-    @property
-    def is_within(self) -> bool:
-        """Whether the mean is as near to the published one as it has to be."""
-        assert self.cell is not None
-        # As published: both are rounded.
-        apart = abs(round(float(np.mean(self.values)), self.digits) - self.cell.mean)
-        return apart <= self.tolerance + 1e-9
-
-    @property
-    def text(self) -> str:
-        """Mean ± standard deviation, those published, and a star if they are too far apart."""
-        if not len(self.values):
-            measured = "not run"
-        else:
-            measured = f"{np.mean(self.values):.{self.digits}f}"
-            if len(self.values) > 1:
-                measured += f" ± {np.std(self.values, ddof=1):.{self.digits}f}"
-        if self.cell is None:
-            return measured
-        published = f"{self.cell.mean:.{self.digits}f}"
-        if self.cell.sd is not None:
-            published += f" ± {self.cell.sd:.{self.digits}f}"
-        star = " *" if len(self.values) and not self.is_within else ""
-        return f"{measured} [{published}]{star}"
-
-
-def told(line: Line) -> str:
-    """A line's name in a table's head."""
-    terms = f"t={line.t}" if line.t not in (None, distances.TERMS) else ""
-    return " ".join(word for word in (line.method, line.distribution, terms) if word)
-
-
-def within(found: Sequence[Found]) -> str:
-    """How many cells are, of those that were run."""
-    run = [one for one in found if one.cell is not None and len(one.values)]
-    return f"{sum(one.is_within for one in run)} of {len(run)}"
-
-
 # --- distances ------------------------------------------------------------------------------------
 
 
-def distance_section(table: int) -> Callable[[Asked], list[str]]:
+def distance_section(table: int) -> Callable[[Asked], Section]:
     """The section of one published table of distortions."""
 
-    def section(asked: Asked) -> list[str]:
+    def section(asked: Asked) -> Section:
         cells = [
             cell for cell in asked.cells
             if (cell.source, cell.table, cell.metric) == (PAPER, table, "distortion")
@@ -183,32 +144,16 @@ def distance_section(table: int) -> Callable[[Asked], list[str]]:
         }  # fmt: skip
         one = cells[0]
         name = named(asked.data, f"{one.data}_test.parquet", one.data)
-        large = [one for (line, _), one in found.items() if line.p is None or line.p >= 200]
-        small = [one for (line, _), one in found.items() if line.p is not None and line.p < 200]
-        return [
+        floor = [f"{2 / np.sqrt(np.pi * k):.3f}" for k in sorted({k for _, k in found if k})]
+        lines = [
             f"## Table {table}: distortion, {name}, degree {one.degree}\n",
-            f"Within the tolerance: {within(large)} cells without a pool or of p ≥ 200, "
-            f"{within(small)} of smaller pools.{_apart(found.values())}\n",
             _in_sql(asked, cells),
-            *_by_size({**found, **ours}),
-            *_by_pool(found),
+            *by_size({**found, **ours}, ["2/√(πk)", *floor]),
+            *by_pool(found),
         ]
+        return Section(lines, summary(table, found))
 
     return section
-
-
-def _apart(found: Iterable[Found]) -> str:
-    """How many are within a limit that does not grow, and how far means are apart."""
-    run = [one for one in found if one.cell is not None and len(one.values)]
-    if not run:
-        return ""
-    strict = [replace(one, tolerance=fixed_tolerance(one.cell)) for one in run if one.cell]
-    apart = [abs(float(np.mean(one.values)) - one.cell.mean) for one in run if one.cell]
-    limit = strict[0].tolerance
-    return (
-        f" Within {limit:g} whatever runs differ by: {within(strict)} of all; half of the means "
-        f"are within {np.median(apart):.4f}."
-    )
 
 
 def _in_sql(asked: Asked, cells: Sequence[Cell]) -> str:
@@ -273,34 +218,6 @@ def _values(asked: Asked, cell: Cell, line: Line) -> list[float]:
     return [found["mean"] for found in map(asked.kept.find, keys) if found is not None]
 
 
-def _by_size(found: dict[tuple[Line, int | None], Found]) -> list[str]:
-    """Lines that have no pool, and ours."""
-    lines = list(dict.fromkeys(line for line, _ in found if line.p is None))
-    sizes = sorted({k for _, k in found if k is not None})
-    rows = [
-        # What has no number of features stands under the first.
-        [told(line), *(found[line, k].text if (line, k) in found else "" for k in sizes)]
-        if (line, None) not in found
-        else [told(line), found[line, None].text, *[""] * (len(sizes) - 1)]
-        for line in lines
-    ]
-    floor = [f"{2 / np.sqrt(np.pi * k):.3f}" for k in sizes]
-    head = ["map", *(f"k = {k:,}" for k in sizes)]
-    return markdown(head, [*rows, ["2/√(πk)", *floor]])
-
-
-def _by_pool(found: dict[tuple[Line, int | None], Found]) -> list[str]:
-    """Lines that have one, as the paper has them: a column for each map."""
-    cells = {(told(line), line.p, k): one for (line, k), one in found.items() if line.p is not None}
-    names = list(dict.fromkeys(name for name, _, _ in cells))
-    rows = [
-        [f"{p:,}", f"{k:,}", *(cells[name, p, k].text if (name, p, k) in cells else ""
-                               for name in names)]
-        for p, k in dict.fromkeys((p, k) for _, p, k in cells)
-    ]  # fmt: skip
-    return markdown(["p", "k", *names], rows)
-
-
 # --- scores ---------------------------------------------------------------------------------------
 
 # Of dense rows there are 307,720 products of two columns: each draw would take half an hour.
@@ -310,10 +227,10 @@ LARGEST_OF_SCORES = 446
 _DIGITS = {"accuracy": 2, "f1": 4}
 
 
-def score_section(table: int) -> Callable[[Asked], list[str]]:
+def score_section(table: int) -> Callable[[Asked], Section]:
     """The section of one published table of scores."""
 
-    def section(asked: Asked) -> list[str]:
+    def section(asked: Asked) -> Section:
         cells = [
             cell for cell in asked.cells
             if (cell.source, cell.table) == (PAPER, table) and cell.metric in _DIGITS
@@ -321,10 +238,11 @@ def score_section(table: int) -> Callable[[Asked], list[str]]:
         one, most = cells[0], 10_000 if asked.quick else None
         sizes = [500] if asked.quick else sorted({cell.k for cell in cells if cell.k is not None})
         now = [k for k in sizes if not asked.features or k in asked.features]
-        lines = sorted({cell.line for cell in cells}, key=_order)
+        published_lines = sorted({cell.line for cell in cells}, key=_order)
+        all_lines = (*published_lines, *classifying.OURS)
         classifying.measure(
             cells,
-            [line for line in (*lines, *classifying.OURS) if _is_run(one.data, line)],
+            [line for line in all_lines if _is_run(one.data, line)],
             now,
             asked.data,
             asked.kept,
@@ -334,19 +252,19 @@ def score_section(table: int) -> Callable[[Asked], list[str]]:
         limits = tolerances(cells)
         published = {(cell.line, cell.k): cell for cell in cells}
         found = {}
-        for line in (*lines, *classifying.OURS):
+        for line in all_lines:
             for k in sizes if line.method in distances.WAYS or line.method == "phi+RP" else [None]:
                 cell = published.get((line, k))
                 values = _scores(asked, one, line, k, most)
                 limit = limits[cell] if cell else 0.0
                 found[line, k] = Found(values, cell, limit, _DIGITS[one.metric])
         name = named(asked.data, f"{one.data}_test.parquet", one.data)
-        return [
+        lines = [
             f"## Table {table}: {one.metric}, {name}, degree {one.degree}\n",
-            f"Within the tolerance: {within(list(found.values()))} cells that were run.\n",
-            *_by_size(found),
-            *_by_pool(found),
+            *by_size(found),
+            *by_pool(found),
         ]
+        return Section(lines, summary(table, found))
 
     return section
 
@@ -374,27 +292,27 @@ def _scores(asked: Asked, one: Cell, line: Line, k: int | None, most: int | None
     return [found["score"] for found in map(asked.kept.find, keys) if found is not None]
 
 
-def tried_section(asked: Asked) -> list[str]:
+def tried_section(asked: Asked) -> Section:
     """What was changed to see where small differences come from."""
     rows = []
     for trial in distances.TRIALS:
         found = distances.tried(trial, asked.data, asked.kept, rows=asked.rows, runs=asked.runs)
         rows.append([trial.told, *(Found(values).text for values in found)])
     head = ["what was changed", *(f"k = {k:,}" for k in distances.TRIED_SIZES)]
-    return ["## Tried\n", *markdown(head, rows)]
+    return Section(["## Tried\n", *markdown(head, rows)])
 
 
-def review_section(asked: Asked) -> list[str]:
+def review_section(asked: Asked) -> Section:
     """What a review of such features shows."""
     # Only here, as it needs matplotlib.
     from benchmarks import review
 
     cells = [cell for cell in asked.cells if cell.source == REVIEW]
-    return review.section(asked.data, cells, asked.kept, quick=asked.quick)
+    return Section(review.section(asked.data, cells, asked.kept, quick=asked.quick))
 
 
 #: By the names that ``--only`` takes.
-SECTIONS: dict[str, Callable[[Asked], list[str]]] = {
+SECTIONS: dict[str, Callable[[Asked], Section]] = {
     **{str(table): distance_section(table) for table in DISTANCES},
     **{str(table): score_section(table) for table in SCORES},
     "tried": tried_section,
