@@ -40,7 +40,7 @@ OURS = (
 # scaled in another way: one is chosen, of those below if rows had a mean squared length of 1.
 _PENALTY = {"w8a": 1.0}
 _PENALTIES = (4.0, 16.0, 64.0)
-_CHOSEN_ON = 18_000
+_CHOSEN_ON, _CHOSEN_BY = 9_000, 500
 _AT_ONCE = 5_000
 _SCORES: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
     "accuracy": lambda wanted, found: 100 * float(accuracy_score(wanted, found)),
@@ -154,16 +154,16 @@ def _length(values: np.ndarray) -> float:
 
 
 def _chosen(values: np.ndarray, rows: Task) -> float:
-    """The C that scores best on rows that were held back."""
-    size = _length(values)
-    some, held = np.split(np.arange(min(len(values), _CHOSEN_ON)), [2 * _CHOSEN_ON // 3])
-    inputs, others = _with_ones(values[some], size), _with_ones(values[held], size)
+    """The C that scores best on rows that were held back, by some rows and features."""
+    first = values[:_CHOSEN_ON, :_CHOSEN_BY]
+    some, held = np.split(np.arange(len(first)), [2 * len(first) // 3])
+    inputs, others = (_with_ones(first[part], _length(first)) for part in (some, held))
 
     def scored(penalty: float) -> float:
         weights = train(inputs, rows.labels[some], rows.classes, penalty)
         return _SCORES[rows.metric](rows.labels[held], predict(weights, others, rows.classes))
 
-    return max(_PENALTIES, key=scored) / size**2
+    return max(_PENALTIES, key=scored) / _length(values) ** 2
 
 
 # --- measuring ------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ the weights of a part of the rows. A test compares the two.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from scipy.linalg import cho_factor, cho_solve
 __all__ = ["predict", "train"]
 
 Array = NDArray[np.float32]
+_WORKERS = 2
 # Steps stop when one takes less than such a share off what is minimised, or after so many; of a
 # part of the rows, which is a start only, sooner.
 _GAIN, _GAIN_OF_PART, _STEPS = 3e-4, 3e-2, 40
@@ -37,10 +39,13 @@ def train(values: Array, labels: np.ndarray, classes: Sequence[int], penalty: fl
     Rows are in no order: the first of them stand for all.
     """
     wanted = list(classes)[1:] if len(classes) == 2 else list(classes)
-    columns = [
-        _one(values, np.where(labels == one, 1, -1).astype("float32"), penalty) for one in wanted
-    ]
-    return np.column_stack(columns).astype("float32")
+
+    def trained(one: int) -> NDArray[np.float64]:
+        return _one(values, np.where(labels == one, 1, -1).astype("float32"), penalty)
+
+    # Most of the work is BLAS's, which other threads do not wait for.
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        return np.column_stack(list(pool.map(trained, wanted))).astype("float32")
 
 
 def _one(values: Array, signs: Array, penalty: float) -> NDArray[np.float64]:
