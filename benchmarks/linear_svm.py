@@ -13,12 +13,13 @@ the weights of a part of the rows. A test compares the two.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 __all__ = ["predict", "train"]
 
@@ -26,9 +27,9 @@ Array = NDArray[np.float32]
 _WORKERS = 2
 # Steps stop when one takes less than such a share off what is minimised, or after so many; of a
 # part of the rows, which is a start only, sooner.
-_GAIN, _GAIN_OF_PART, _STEPS = 3e-4, 3e-2, 40
-# Of sums of products in single precision, as a share of their trace.
-_ROUNDING = 1e-6
+_GAIN, _GAIN_OF_PART, _STEPS = 1e-4, 3e-2, 60
+# Of sums of products in single precision, as a share of their trace: the least that does.
+_ROUNDINGS = (1e-7, 1e-6, 1e-5)
 # The first part of the rows; each next is so many times as long.
 _PART, _TIMES = 4_000, 4
 
@@ -98,8 +99,12 @@ def _solved(active: Array, right: NDArray[np.float64], ridge: float) -> NDArray[
     step is shorter where rows hardly differ, and goes down all the same.
     """
     hessian = (active.T @ active).astype("float64")
-    hessian[np.diag_indices_from(hessian)] += max(ridge, _ROUNDING * np.trace(hessian))
-    return np.asarray(cho_solve(cho_factor(hessian, overwrite_a=True), right))
+    own = np.diag(hessian).copy()
+    for rounding in _ROUNDINGS:
+        hessian[np.diag_indices_from(hessian)] = own + max(ridge, rounding * own.sum())
+        with contextlib.suppress(LinAlgError):
+            return np.asarray(cho_solve(cho_factor(hessian), right))
+    return right / (own + ridge)
 
 
 def _length(
