@@ -41,6 +41,7 @@ class Asked:
     in_sql: int
     draws: int
     features: Sequence[int]
+    report: bool
     quick: bool
 
 
@@ -73,6 +74,7 @@ def main() -> None:
     parser.add_argument(
         "--features", default="", help="for tables 4 and 10 only so many, with commas"
     )
+    parser.add_argument("--report", action="store_true", help="of what is kept; measure no tables")
     parser.add_argument("--plot", action="store_true", help="a picture of distances, too")
     parser.add_argument("--kept", type=Path, help="default: beside the report, as .jsonl")
     parser.add_argument("--out", type=Path, help="default: results/reproduce.md")
@@ -88,6 +90,7 @@ def main() -> None:
         in_sql=given.in_sql,
         draws=given.draws,
         features=[int(k) for k in given.features.split(",") if k],
+        report=given.report,
         quick=given.quick,
     )
     sections = [SECTIONS[name](asked) for name in given.only.split(",")]
@@ -132,7 +135,8 @@ def distance_section(table: int) -> Callable[[Asked], Section]:
             if (cell.source, cell.table, cell.metric) == (PAPER, table, "distortion")
         ]  # fmt: skip
         settings = {"rows": asked.rows, "runs": asked.runs, "in_sql": asked.in_sql}
-        distances.measure(cells, asked.data, asked.kept, **settings)
+        if not asked.report:
+            distances.measure(cells, asked.data, asked.kept, **settings)
         limits = tolerances(cells)
         found = {
             (cell.line, cell.k): Found(_values(asked, cell, cell.line), cell, limits[cell])
@@ -240,15 +244,10 @@ def score_section(table: int) -> Callable[[Asked], Section]:
         now = [k for k in sizes if not asked.features or k in asked.features]
         published_lines = sorted({cell.line for cell in cells}, key=_order)
         all_lines = (*published_lines, *classifying.OURS)
-        classifying.measure(
-            cells,
-            [line for line in all_lines if _is_run(one.data, line)],
-            now,
-            asked.data,
-            asked.kept,
-            runs=range(asked.draws),
-            most=most,
-        )
+        run = [line for line in all_lines if _is_run(one.data, line)]
+        settings = {"runs": range(asked.draws), "most": most}
+        if not asked.report:
+            classifying.measure(cells, run, now, asked.data, asked.kept, **settings)
         limits = tolerances(cells)
         published = {(cell.line, cell.k): cell for cell in cells}
         found = {}
