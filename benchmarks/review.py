@@ -118,9 +118,9 @@ def _errors(data: Path, kept: Kept, *, quick: bool) -> list[str]:
     return [
         f"Root mean square errors of the kernel between {len(rows)} rows of length 1 ({name}, 14 × "
         "14 pixels), of five draws. RFF are of the Gaussian kernel that comes nearest for high "
-        "degrees, and have its difference from the polynomial one as well. The kernel's constant is "
-        "a column that is longer than all others together: a hyperplane that has it in one of four "
-        "draws, as in blocks of 64 of 197 columns, varies far more than one that always has it.\n",
+        "degrees, and have its difference from the polynomial one as well. The kernel's constant "
+        "is a column that is longer than all others together: hyperplanes of which one in four has "
+        "it, as in blocks of 64 of 197 columns, vary far more than those that always have it.\n",
         *markdown(["p", "map", *(f"k = {k:,}" for k in sizes)], lines),
         f"![Errors of the kernel over the number of features]({picture}.png)\n",
     ]
