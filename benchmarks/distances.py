@@ -352,8 +352,8 @@ def tried(trial: Trial, data: Path, kept: Kept, *, rows: int, runs: int) -> list
         first = first or sample
         one = replace(sample, test=first.test) if trial.same_rows else sample
         of = {"what": "tried", "told": trial.told, "run": sample.run, "rows": rows}
-        values = kept.get(of, partial(_tried, trial, one))["means"]
-        for place, value in enumerate(values):
+        values = kept.get(of, partial(_tried, trial, one))
+        for place, value in enumerate(values.get("means", ())):
             found[place].append(value)
     return found
 

@@ -15,8 +15,8 @@ __all__ = ["Kept"]
 class Kept:
     """What was measured, by what it was measured of; each line names its commit."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, *, closed: bool = False) -> None:
+        self.path, self._closed = path, closed
         self._found: dict[str, dict[str, Any]] = {}
         self._commit = git("rev-parse", "--short", "HEAD") or "no commit"
         if path.exists():
@@ -38,8 +38,10 @@ class Kept:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
     def get(self, of: dict[str, Any], measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """What was measured of something before, or is now."""
+        """What was measured of something before, or is now; nothing if no more is measured."""
         found = self.find(of)
+        if found is None and self._closed:
+            return {}
         if found is None:
             found = measure()
             self.add(of, found)

@@ -92,6 +92,10 @@ def section(data: Path, cells: Sequence[Cell], kept: Kept, *, quick: bool) -> li
     ]
 
 
+def _told(found: dict[str, Any], name: str, digits: int) -> str:
+    return f"{found[name]:.{digits}f}" if name in found else "not run"
+
+
 # --- errors of kernels ----------------------------------------------------------------------------
 
 
@@ -109,9 +113,9 @@ def _errors(data: Path, kept: Kept, *, quick: bool) -> list[str]:
                 )
                 for k in sizes
             ]
-            lines.append([str(p), name, *(f"{one['error']:.4f}" for one in found)])
+            lines.append([str(p), name, *(_told(one, "error", 4) for one in found)])
             if p in (3, 20):
-                curves[f"{name}, p = {p}"] = (sizes, [one["error"] for one in found])
+                curves[f"{name}, p = {p}"] = (sizes, [one.get("error", np.nan) for one in found])
     picture = "quick_review" if quick else "review"
     plot(picture, curves, x="features k", y="error of the kernel (root mean square)", scale="log")
     name = named(data, "mnist_test.parquet", "MNIST")
@@ -154,7 +158,7 @@ def _accuracy(data: Path, cells: Sequence[Cell], kept: Kept, *, quick: bool) -> 
         ]
         exact = kept.get({**of, "k": None}, partial(_exact, p, rows, labels, test, wanted))
         texts = [
-            f"{one['accuracy']:.2f} [{published[p, k].mean:.2f}]"
+            f"{_told(one, 'accuracy', 2)} [{published[p, k].mean:.2f}]"
             for k, one in zip((*sizes, None), (*found, exact), strict=True)
         ]
         lines.append([str(p), *texts])
