@@ -42,6 +42,11 @@ class Found:
         return apart <= self.tolerance + 1e-9
 
     @property
+    def is_marked(self) -> bool:
+        """Whether it was run, and is too far from what was published."""
+        return self.cell is not None and len(self.values) > 0 and not self.is_within
+
+    @property
     def text(self) -> str:
         """Mean ± standard deviation, those published, and a star if they are too far apart."""
         if not len(self.values):
@@ -55,7 +60,7 @@ class Found:
         published = f"{self.cell.mean:.{self.digits}f}"
         if self.cell.sd is not None:
             published += f" ± {self.cell.sd:.{self.digits}f}"
-        star = " *" if len(self.values) and not self.is_within else ""
+        star = " *" if self.is_marked else ""
         return f"{measured} [{published}]{star}"
 
 
