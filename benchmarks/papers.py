@@ -71,7 +71,7 @@ def plot(
 
 def features(one: sqlkrp.FeatureMap, table: str, connection: duckdb.DuckDBPyConnection) -> Any:
     """A map's features of a table's rows: by DuckDB, or of large maps by their NumPy twin."""
-    operations = one.program.additions + one.program.products
+    operations = sum(one.program.cost)
     if operations > _IN_SQL:
         return one.transform(connection.table(table).df())
     relation = sqlkrp.connect(connection).relation(one, table)
