@@ -129,8 +129,16 @@ def require_parsed(name, statements):
         assert linter.parse_string(statement).violations == [], statement
 
 
-# What is executed is parsed by its engine, in every test that runs it.
-@pytest.mark.parametrize("name", [name for name in DIALECTS if name not in EXECUTED])
+# What is executed is parsed by its engine, in every test that runs it. These two have most of what
+# is written otherwise; the others take long.
+PRINTED = [
+    pytest.param(name, marks=() if name in ("snowflake", "tsql") else pytest.mark.slow)
+    for name in DIALECTS
+    if name not in EXECUTED
+]
+
+
+@pytest.mark.parametrize("name", PRINTED)
 def test_a_parser_of_the_dialect_accepts_every_stage(name):
     require_parsed(name, of_every_stage(name))
 

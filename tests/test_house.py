@@ -156,9 +156,12 @@ NOT_RUN = {
     "DUCKDB_PATH=": "runs dbt or SQLMesh, which tests/test_dbt.py does",
 }
 #: The page of Spark is run with the slow tests, which have Java.
-every_page = pytest.mark.parametrize(
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+# What pages say is run, which takes a while: with the fast tests of those that are read first.
+READ_FIRST = ("README.md", "how-it-works.md", "maps.md")
+run_pages = pytest.mark.parametrize(
     "page",
-    [pytest.param(one, marks=pytest.mark.slow if one.name == "spark.md" else ()) for one in PAGES],
+    [pytest.param(one, marks=() if one.name in READ_FIRST else pytest.mark.slow) for one in PAGES],
     ids=lambda page: page.name,
 )
 
@@ -211,7 +214,7 @@ def test_all_code_of_a_page_is_of_a_kind_that_is_run(page):
     assert kinds <= {"sh", "console", "python"} | usages
 
 
-@every_page
+@run_pages
 def test_the_python_of_a_page_runs_twice_in_a_row(page, desk, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for _ in range(2):
@@ -220,7 +223,7 @@ def test_the_python_of_a_page_runs_twice_in_a_row(page, desk, tmp_path, monkeypa
             exec(compile(block, page.name, "exec"), there)
 
 
-@every_page
+@run_pages
 def test_the_commands_of_a_page_run(page, desk, request):
     for block in blocks(page, "sh"):
         for part in re.split(r" && |\n", block.strip()):
@@ -242,7 +245,7 @@ def postgres_with_sales(postgres_url, postgres):
     return postgres_url
 
 
-@every_page
+@run_pages
 def test_the_console_of_a_page_prints_what_it_says(page, desk):
     """Run the console blocks line by line, and compare what they print with what they show."""
     for block in blocks(page, "console"):
