@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import browser
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -634,6 +635,26 @@ def test_the_command_writes_a_page_that_says_how_to_repeat_it(run_cli, tmp_path)
     assert (tmp_path / "r.html").read_text() == page
     run_cli("report", "krp.map.json", "--file", "t.csv", "-o", "t.csv", "--replace", code=2)
     run_cli("report", "krp.map.json", "--file", "t.csv", code=2)
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "sqlite"])
+def test_the_command_does_not_write_over_the_database_that_it_reads(run_cli, tmp_path, kind):
+    path = tmp_path / f"t.{kind}"
+    if kind == "duckdb":
+        with duckdb.connect(path) as connection:
+            store(connection, table())
+    else:
+        with contextlib.closing(SQLite(path)) as sqlite:
+            sqlite.store(table())
+    a_map(table()).save(tmp_path / "krp.json")
+    (tmp_path / "link").symlink_to(path)
+    before = path.read_bytes()
+    name = path.name
+    for db, out in ((name, f"./{name}"), ("link", str(path)), (f"{kind}:{name}", "link")):
+        done = run_cli("report", "krp.json", "--db", db, "--table", "t", "-o", out, "--replace",
+                       code=2)  # fmt: skip
+        assert "is read by this: write to another file" in done.stderr
+        assert path.read_bytes() == before
 
 
 def test_the_command_of_a_model_takes_its_label_and_its_map(run_cli, tmp_path):
