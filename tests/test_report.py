@@ -427,6 +427,27 @@ def test_a_training_is_told_as_far_as_it_was_recorded(connection):
     assert "How it was found" in page.text
 
 
+def test_what_the_whole_model_is_worth_is_not_told_of_a_short_one(connection, run_cli, tmp_path):
+    frame = table(120)
+    store(connection, frame)
+    db = sqlkrp.connect(connection)
+    model = sqlkrp.train(db.source("t"), "y", exclude=["z"], maps=[sqlkrp.KRP(2, 8)])
+    page = checked(db.report(model, "t", **FEW))
+    assert "rows held out" in page.text
+    assert "before it was shortened" not in page.text
+    short = model.shortened(1)
+    page = checked(db.report(short, "t", **FEW))
+    assert page.text.count("rows held out") == page.text.count("rows held out, before it was short")
+    assert "before it was shortened to the strongest 1 of" in page.text
+    assert "gains" not in page.text.partition("How it was found")[0]
+    assert "said in training, before it was shortened" in page.text
+    short.save(tmp_path / "short.json")
+    told = run_cli("inspect", "short.json").stdout
+    assert "held out, before it was shortened  " in told
+    assert "\nheld out  " not in told
+    assert all("before it was shortened" in one for one in short._judged() if "columns" not in one)
+
+
 # --- what there may be ----------------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ from sqlkrp.errors import ParameterError
 from sqlkrp.maps.allowed import Switch
 from sqlkrp.models.explaining import Explanation
 from sqlkrp.models.importance import Importance
+from sqlkrp.models.shortening import Shortening
 from sqlkrp.quality.asked import Asked, asked_of
 from sqlkrp.quality.binned import Binned
 from sqlkrp.quality.measured import Measured, Step
@@ -173,6 +174,8 @@ class Found:
     without_distances: str
     """Why there are none."""
     training: Mapping[str, Any] | None
+    """How it was found; of a short model, how the whole one was, and what that one is worth."""
+    shortening: Shortening | None
     agreement: Agreement | None
     cost: Cost
     terms: Explanation | Importance | None

@@ -73,6 +73,7 @@ def gathered(
             distances=distances,
             without_distances=why_not,
             training=fitted.training,
+            shortening=fitted.shortening if isinstance(fitted, Model) else None,
             agreement=agreement,
             cost=cost_of(sample, fitted, wanted, spent),
             terms=terms,

@@ -30,7 +30,10 @@ def headline(found: Found) -> Html:
 
 def _name(found: Found) -> str:
     """What it is called: what was trained has a name in few words."""
-    return brief(found.training["taken"]) if found.training else found.title
+    if not found.training:
+        return found.title
+    short = found.shortening
+    return brief(found.training["taken"]) + ("" if short is None else f", {short.title}")
 
 
 def _lead(found: Found) -> str:
@@ -40,6 +43,12 @@ def _lead(found: Found) -> str:
             f"Squared distances are within {percent(own.draws[0].mean)} on average, nine in ten "
             f"within {percent(own.draws[0].quantiles[0.9])}; the floor for {own.components:,} "
             f"features is {percent(own.floor)}."
+        )
+    if found.training and found.shortening is not None:
+        return (
+            f"This is {found.shortening.title}. What the others add: {found.shortening.error}. "
+            "What it is worth on rows that it has not seen nobody has measured: what is told of "
+            "its training is of the model before it was shortened."
         )
     if found.training:
         return sentence(brief(found.training["taken_because"]))
@@ -74,7 +83,7 @@ def _tiles(found: Found) -> Html:
             ("squared distances within", percent(own.draws[0].mean), "on average, this map"),
             ("floor", percent(own.floor), "2/√(πk), whatever the data"),
         ]
-    given += _told_of_training(found.training)
+    given += _told_of_training(found.training, found.shortening is not None)
     if found.agreement is not None and found.agreement.measures:
         name, value = found.agreement.measures[0]
         given.append(
@@ -98,7 +107,9 @@ def _labelled(told: Agreement) -> int:
     return told.rows - told.unlabelled - told.unknown
 
 
-def _told_of_training(training: Mapping[str, Any] | None) -> list[tuple[str, str, str]]:
+def _told_of_training(
+    training: Mapping[str, Any] | None, is_short: bool
+) -> list[tuple[str, str, str]]:
     if not training:
         return []
     judged, where = training["held_out"], "rows held out"
@@ -106,10 +117,7 @@ def _told_of_training(training: Mapping[str, Any] | None) -> list[tuple[str, str
         judged, where = training["in_folds"], "rows in folds"
     value = judged.get(training["metric"])
     told = "unknown" if value is None else f"{value:.4g}"
-    return [
-        (
-            f"{measure(training['metric'])}, {where}",
-            told,
-            f"{judged['rows']:,} rows it had not seen",
-        )
-    ]
+    rows = f"{counted(judged['rows'], 'row')} it had not seen"
+    if is_short:
+        where, rows = f"{where}, before it was shortened", "of the model with all of its terms"
+    return [(f"{measure(training['metric'])}, {where}", told, rows)]

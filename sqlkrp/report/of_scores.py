@@ -23,7 +23,7 @@ def scores(found: Found) -> Html:
     label = found.wanted.label
     if label is None:
         text = "No label was given, so this says what the model says, and not how often rightly."
-        return section("What it says of this table", element("p", text), _said(told))
+        return section("What it says of this table", element("p", text), _said(told, found))
     lines = [
         element(
             "p",
@@ -57,7 +57,7 @@ def scores(found: Found) -> Html:
         caption = f"{counted(beyond, 'row')} beyond." if beyond else ""
         charts.append(figure(residuals_chart(told.residuals), caption))
     tables = element("div", table(("measure", "this table"), measures), _confusion(told))
-    charts = [*charts, tables, element("div", _said(told))]
+    charts = [*charts, tables, element("div", _said(told, found))]
     lines.append(element("div", *charts, class_="charts"))
     return section("How it does on this table", *lines)
 
@@ -113,7 +113,7 @@ def _mistakes(told: Agreement) -> Html:
     return joined(element("h3", "The most frequent mistakes"), table(head, rows))
 
 
-def _said(told: Agreement) -> Html:
+def _said(told: Agreement, found: Found) -> Html:
     """What is said, beside what was said where the model was trained."""
     if not told.said:
         return Html()
@@ -127,7 +127,8 @@ def _said(told: Agreement) -> Html:
             row.append("" if old is None else percent(old) if is_share else f"{old:.5g}")
         rows.append(row)
     what = "class" if is_share else "share of rows below"
-    head = [what, "said here", *(["said in training"] if before else [])]
+    then = "said in training" + ("" if found.shortening is None else ", before it was shortened")
+    head = [what, "said here", *([then] if before else [])]
     more = len(told.said) - len(rows)
     return joined(element("h3", "What is said, how often" if is_share else "What is predicted"),
                   table(head, rows, more, "class"))  # fmt: skip

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
+from sqlkrp.maps.advice import counted
 from sqlkrp.report.found import Found
 from sqlkrp.report.pieces import MOST_ROWS, figure, measure, numbers, section, table
 from sqlkrp.report.text import Html, brief, element, joined, shortened
@@ -62,8 +63,9 @@ def training(found: Found) -> Html:
             f": {told['rows']:,} rows to learn from in {told['folds']} folds, "
             f"{told['test_rows']:,} held out of everything.",
         ),
+        _before(found),
         _leaks(told),
-        element("div", *charts, element("div", _judged(told)), class_="charts"),
+        element("div", *charts, element("div", _judged(told, found)), class_="charts"),
         numbers("The numbers", all_of_them),
     )  # fmt: skip
 
@@ -96,7 +98,18 @@ def _leaks(told: Mapping[str, Any]) -> Html:
     ))  # fmt: skip
 
 
-def _judged(told: Mapping[str, Any]) -> Html:
+def _before(found: Found) -> Html:
+    """Of what model all this is told, where it is another."""
+    if found.shortening is None:
+        return Html()
+    text = (
+        f"All of this is of the model before it was shortened to {found.shortening.title}: of the "
+        "short one nothing was measured there."
+    )
+    return element("p", text, class_="bad")
+
+
+def _judged(told: Mapping[str, Any], found: Found) -> Html:
     """What rows said that were held out."""
     judged, where = told["held_out"], "held out"
     if judged is None:
@@ -108,8 +121,9 @@ def _judged(told: Mapping[str, Any]) -> Html:
         for name, value in judged.items()
         if name not in apart
     ]  # fmt: skip
+    how = "which it had not seen" if found.shortening is None else "before it was shortened"
     return joined(
-        element("h3", f"On {judged['rows']:,} rows {where}, which it had not seen"),
+        element("h3", f"On {counted(judged['rows'], 'row')} {where}, {how}"),
         table(("measure", where, "in folds"), rows),
     )
 

@@ -41,7 +41,7 @@ def _run(given: argparse.Namespace) -> int:
         spoken = options_of(given.parsed_by)
         lines = map_lines(fitted, found, lambda text: as_options(text, spoken))
         if fitted.training is not None:
-            lines += ["", *training_lines(fitted.training)]
+            lines += ["", *training_lines(fitted.training, short=fitted.shortening)]
         print("\n".join(lines))
     # A map for sparse input has no statement to measure, and that is no fault.
     return 0 if isinstance(found, str) or not found.problems else 1
