@@ -439,7 +439,7 @@ def test_what_the_whole_model_is_worth_is_not_told_of_a_short_one(connection, ru
     page = checked(db.report(short, "t", **FEW))
     assert page.text.count("rows held out") == page.text.count("rows held out, before it was short")
     assert "before it was shortened to the strongest 1 of" in page.text
-    assert "gains" not in page.text.partition("How it was found")[0]
+    assert " gains" not in page.text.partition("How it was found")[0]
     assert "said in training, before it was shortened" in page.text
     short.save(tmp_path / "short.json")
     told = run_cli("inspect", "short.json").stdout
