@@ -350,6 +350,41 @@ def test_rows_without_a_label_or_of_another_class_are_counted_apart(connection):
     assert "3 rows without a label" in checked(report).text
 
 
+def test_rows_of_other_classes_are_left_out_of_calibration_too(place):
+    frame = table()
+    model, _ = classifier(frame)
+    likely = model.predict_proba(frame[columns_of(frame)])[:, 1]
+    others = likely > 0.7
+    assert 0 < others.sum() < 20
+    place.store(frame.assign(y=np.where(others, "perhaps", frame.y)))
+    found = place.database.report(model, "t", label="y", **FEW).found.agreement
+    assert found.unknown == others.sum()
+    assert sum(one.rows for one in found.calibrated) == 40 - others.sum()
+    kept = likely[~others]
+    tenths = np.floor(kept * 10)
+    wanted = [(kept[tenths == one].mean(), (frame.y == "yes")[~others][tenths == one].mean())
+              for one in np.unique(tenths)]  # fmt: skip
+    told = [(one.said, one.true) for one in found.calibrated]
+    assert np.array(told) == pytest.approx(np.array(wanted))
+
+
+@pytest.mark.parametrize("known", [0, 1, 19])
+def test_a_column_of_which_most_rows_are_of_no_class_is_no_label(connection, known):
+    frame = table()
+    frame["y"] = (frame.a > 0).astype(int)
+    plain = sqlkrp.model(LogisticRegression().fit(frame[columns_of(frame)], frame.y))
+    frame["num"] = np.where(np.arange(40) < known, 1.0, frame.b)
+    store(connection, frame)
+    told = (
+        f"'num' of t holds a class of the model in {known} of 40 rows .* its classes are 0, 1: name"
+    )
+    with pytest.raises(ColumnError, match=told):
+        sqlkrp.connect(connection).report(plain, "t", label="num", **FEW)
+    connection.execute("UPDATE t SET num = NULL WHERE num NOT IN (0, 1)")
+    if known:
+        sqlkrp.connect(connection).report(plain, "t", label="num", **FEW)
+
+
 def test_many_classes_are_a_list_of_mistakes(connection):
     frame = table(400)
     frame["y"] = [f"class{int(one)}" for one in (frame.a * 5 + 15).clip(0, 29)]
