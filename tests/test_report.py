@@ -438,6 +438,36 @@ def test_texts_that_are_none_of_those_that_are_read_are_told(connection):
     assert "25% of the rows hold none of the values that are read" in checked(report).text
 
 
+def test_new_texts_of_a_column_of_two_are_told_as_far_as_can_be_known(place):
+    frame = table().assign(kind=["x", "y"] * 20)
+    read = frame[["a", "b", "c", "kind"]]
+    krp = sqlkrp.KRP(2, 8, random_state=0).fit(read, categories="auto")
+    place.store(frame.assign(kind=["x", "new", "newer", None] * 10))
+    report = place.database.report(krp, "t", **FEW)
+    assert report.found.of_two == (("kind", 4),)
+    assert "Here it holds 4 values, so 2 values at least must be new" in checked(report).text
+    place.store(frame)
+    text = checked(place.database.report(krp, "t", **FEW)).text
+    assert "Here it holds 2 values, and whether one of them is new cannot be known" in text
+    place.store(frame.assign(kind=["x", "y", None, "y"] * 10))
+    of_three = sqlkrp.KRP(2, 8, random_state=0).fit(
+        place.database.source("t"), include=["a", "kind"], categories="auto"
+    )
+    assert place.database.report(of_three, "t", **FEW).found.of_two == ()
+
+
+def test_a_short_model_reads_fewer_texts_on_purpose(connection):
+    frame = table(120).assign(kind=["x", "y", "x", "z"] * 30)
+    frame["z"] += np.where(frame.kind == "z", 9, 0)
+    store(connection, frame)
+    db = sqlkrp.connect(connection)
+    model = sqlkrp.train(db.source("t"), "z", exclude=["y"], maps=[sqlkrp.KRP(2, 8)])
+    short = model.shortened(1)
+    assert [one.value for one in short.program.prepare.categories] != ["x", "y", "z"]
+    found = db.report(short, "t", **FEW).found
+    assert (found.unread, found.of_two) == ((), ())
+
+
 def test_a_training_is_told_as_far_as_it_was_recorded(connection):
     frame = table(120)
     store(connection, frame)

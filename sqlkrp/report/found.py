@@ -170,6 +170,8 @@ class Found:
     inputs: tuple[Column, ...]
     unread: tuple[tuple[str, float], ...]
     """Columns of texts, of which some share of the rows holds none that is read."""
+    of_two: tuple[tuple[str, int], ...]
+    """Columns of two values, read as one indicator, and how many values they hold here."""
     distances: Distances | None
     without_distances: str
     """Why there are none."""

@@ -22,7 +22,7 @@ from sqlkrp.quality.measuring import curve_of, measured
 from sqlkrp.report.agreeing import agreement_in
 from sqlkrp.report.costing import cost_of
 from sqlkrp.report.found import Agreement, Distances, Found, Spent, Wanted
-from sqlkrp.report.holding import held_in
+from sqlkrp.report.holding import held_in, of_two_in
 from sqlkrp.sql.options import Options
 from sqlkrp.version import __version__
 
@@ -70,6 +70,7 @@ def gathered(
             columns=fitted.training["columns"] if fitted.training else fitted.columns_,
             inputs=inputs,
             unread=unread,
+            of_two=of_two_in(sample, fitted),
             distances=distances,
             without_distances=why_not,
             training=fitted.training,

@@ -49,6 +49,7 @@ def _inputs(found: Found) -> Html:
         element("h3", counted(len(found.inputs), "input")),
         _farthest(ordered[0]) if known else Html(),
         _unread(found),
+        _of_two(found),
         element("p", told, class_="note"),
         table(head, rows[:_SEEN]),
     ]
@@ -94,6 +95,23 @@ def _unread(found: Found) -> Html:
                 "that are read.", class_="bad")
         for name, share in found.unread[:MOST_ROWS]
     ))  # fmt: skip
+
+
+def _of_two(found: Found) -> Html:
+    """Texts of two, of which only one is known."""
+    lines = []
+    for name, count in found.of_two[:MOST_ROWS]:
+        told = (
+            f"{shortened(name, 80)} had two values, and is read as whether it holds the second: "
+            "any other counts as the first, which nobody kept."
+        )
+        told += f" Here it holds {counted(count, 'value')}"
+        if count > 2:
+            told += f", so {counted(count - 2, 'value')} at least must be new."
+        else:
+            told += ", and whether one of them is new cannot be known."
+        lines.append(element("p", told, class_="bad" if count > 2 else "note"))
+    return joined(*lines)
 
 
 def _column_row(one: Column, known: bool) -> list[Any]:
