@@ -40,6 +40,7 @@ SHARP = [
 FEW = {"rows": 20, "runs": 1, "components": [4]}
 #: What elements do that nothing in a page is to do.
 RUNS = {"script", "iframe", "object", "embed", "link", "form", "base", "audio", "video", "img"}
+NO_NUMBER = re.compile(r"\b(nan|inf)\b", re.IGNORECASE)
 EMPTY = {"meta", "br", "path", "use", "stop"}
 
 
@@ -326,6 +327,35 @@ def test_a_regression_is_held_against_its_label(place):
     assert sum(count for _, count in residuals.counts) + residuals.beyond == 40
     assert report.found.agreement.pairs.count == 40
     assert "label less prediction" in checked(report).text
+
+
+@pytest.mark.parametrize("size", [1e200, 1.0])
+def test_measures_of_labels_of_any_size_are_numbers(connection, size):
+    frame = table()
+    model = regression(frame)
+    store(connection, frame.assign(z=frame.z * size))
+    report = sqlkrp.connect(connection).report(model, "t", label="z", **FEW)
+    told = dict(report.found.agreement.measures)
+    said, true = model.predict(frame[columns_of(frame)]) / size, frame.z
+    off = true - said
+    assert told["r2"] == pytest.approx(1 - (off**2).mean() / true.var(ddof=0))
+    assert told["rmse"] / size == pytest.approx(math.sqrt((off**2).mean()))
+    assert told["mae"] / size == pytest.approx(off.abs().mean())
+    assert not NO_NUMBER.search(checked(report).text)
+
+
+def test_a_measure_that_there_is_none_of_is_a_dash_with_a_reason(place):
+    frame = table()
+    model = regression(frame)
+    for rows in (frame.head(1), frame.assign(z=0.1)):
+        place.store(rows)
+        page = checked(place.database.report(model, "t", label="z", **FEW))
+        assert not NO_NUMBER.search(page.text)
+        assert "whose labels are all the same" in page.text
+        assert "R² compares errors with how far labels differ" in page.text
+    place.store(frame.assign(z=1e300))
+    with pytest.raises(ColumnError, match=r"numbers of size 1e\+300, and a report takes them up"):
+        place.database.report(model, "t", label="z", **FEW)
 
 
 @pytest.mark.parametrize("kind", [bool, int, float])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from sqlkrp.maps.advice import counted
 from sqlkrp.report.found import Agreement, Found
-from sqlkrp.report.pieces import measure, percent, sentence
+from sqlkrp.report.pieces import measure, percent, plain, sentence
 from sqlkrp.report.text import Html, brief, element, joined, shortened
 
 __all__ = ["headline"]
@@ -86,9 +87,10 @@ def _tiles(found: Found) -> Html:
     given += _told_of_training(found.training, found.shortening is not None)
     if found.agreement is not None and found.agreement.measures:
         name, value = found.agreement.measures[0]
-        given.append(
-            (f"{measure(name)}, this table", f"{value:.4g}", f"{_labelled(found.agreement):,} rows")
-        )
+        rows = counted(_labelled(found.agreement), "row")
+        if not math.isfinite(value):
+            rows = f"{rows}, whose labels are all the same"
+        given.append((f"{measure(name)}, this table", plain(value), rows))
     if found.verification is not None:
         off = max((relative for _, _, relative in found.verification.worst(1)), default=0.0)
         given.append(("SQL against NumPy", f"{off:.1g}", "largest relative difference"))
@@ -116,7 +118,7 @@ def _told_of_training(
     if judged is None:
         judged, where = training["in_folds"], "rows in folds"
     value = judged.get(training["metric"])
-    told = "unknown" if value is None else f"{value:.4g}"
+    told = "unknown" if value is None else plain(value)
     rows = f"{counted(judged['rows'], 'row')} it had not seen"
     if is_short:
         where, rows = f"{where}, before it was shortened", "of the model with all of its terms"

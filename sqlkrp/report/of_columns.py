@@ -8,7 +8,16 @@ from sqlkrp.maps.advice import counted
 from sqlkrp.models.explaining import Explanation
 from sqlkrp.models.importance import Importance
 from sqlkrp.report.found import Column, Found
-from sqlkrp.report.pieces import MOST_ROWS, figure, numbers, percent, section, sentence, table
+from sqlkrp.report.pieces import (
+    MOST_ROWS,
+    figure,
+    numbers,
+    percent,
+    plain,
+    section,
+    sentence,
+    table,
+)
 from sqlkrp.report.score_charts import strongest_chart
 from sqlkrp.report.text import Html, element, joined, shortened
 
@@ -125,7 +134,7 @@ def _column_row(one: Column, known: bool) -> list[Any]:
         then = [f"{one.mean_before:.4g}", f"{one.std_before:.3g}"]
     missing = percent(one.share_missing) if one.share_missing else "0"
     return [
-        shortened(one.name, 80), *moved, f"{one.mean:.4g}", f"{one.std:.3g}", *then, missing,
+        shortened(one.name, 80), *moved, plain(one.mean), plain(one.std, 3), *then, missing,
     ]  # fmt: skip
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from sqlkrp.maps.advice import counted
 from sqlkrp.report.distance_charts import hexagons_chart, levels_of
 from sqlkrp.report.found import Agreement, Found
-from sqlkrp.report.pieces import MOST_ROWS, figure, key, measure, percent, section, table
+from sqlkrp.report.pieces import MOST_ROWS, figure, key, measure, percent, plain, section, table
 from sqlkrp.report.score_charts import calibration_chart, residuals_chart
 from sqlkrp.report.text import Html, element, joined, shortened
 
@@ -36,7 +38,10 @@ def scores(found: Found) -> Html:
                        (told.unknown, "of classes that the model does not know")):  # fmt: skip
         if count:
             lines.append(element("p", f"{counted(count, 'row')} {why}: left out.", class_="note"))
-    measures = [(measure(name), f"{value:.4g}") for name, value in told.measures]
+    measures = [(measure(name), plain(value)) for name, value in told.measures]
+    if any(not math.isfinite(value) for _, value in told.measures):
+        text = "R² compares errors with how far labels differ, and these are all the same."
+        lines.append(element("p", text, class_="note"))
     charts = []
     if told.calibrated:
         caption = (

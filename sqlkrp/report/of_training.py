@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlkrp.maps.advice import counted
 from sqlkrp.report.found import Found
-from sqlkrp.report.pieces import MOST_ROWS, figure, measure, numbers, section, table
+from sqlkrp.report.pieces import MOST_ROWS, figure, measure, numbers, plain, section, table
 from sqlkrp.report.text import Html, brief, element, joined, shortened
 from sqlkrp.report.training_charts import candidates_chart, penalties_chart, sizes_chart
 
@@ -116,7 +116,7 @@ def _judged(told: Mapping[str, Any], found: Found) -> Html:
         judged, where = told["in_folds"], "in folds"
     apart = ("rows", "confusion", "residuals", "predictions")
     rows = [
-        (measure(name), "unknown" if value is None else f"{value:.4g}",
+        (measure(name), _of_folds(value),
          _of_folds(told["in_folds"].get(name)))
         for name, value in judged.items()
         if name not in apart
@@ -129,4 +129,4 @@ def _judged(told: Mapping[str, Any], found: Found) -> Html:
 
 
 def _of_folds(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.4g}"
+    return "unknown" if value is None else plain(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,9 +10,12 @@ from sqlkrp.maps.advice import counted
 from sqlkrp.report.text import Html, element, joined
 
 __all__ = [
-    "MOST_ROWS", "figure", "key", "measure", "numbers", "percent", "section", "sentence", "table",
+    "MOST_ROWS", "NONE", "figure", "key", "measure", "numbers", "percent", "plain", "section",
+    "sentence", "table",
 ]  # fmt: skip
 
+#: In the place of a number that there is none of.
+NONE = "\N{EN DASH}"
 #: Rows of a table of what there may be many of.
 MOST_ROWS = 30
 # How measures are called where there is room for more than a word.
@@ -20,7 +24,12 @@ _MEASURES = {"r2": "R²", "rmse": "root mean square error", "mae": "mean absolut
 
 def percent(share: float) -> str:
     """A share in few characters."""
-    return f"{100 * share:.3g}%"
+    return f"{100 * share:.3g}%" if math.isfinite(share) else NONE
+
+
+def plain(value: float, digits: int = 4) -> str:
+    """A number in so many digits; a dash for what is none."""
+    return f"{value:.{digits}g}" if math.isfinite(value) else NONE
 
 
 def measure(name: str) -> str:
