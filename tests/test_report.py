@@ -468,6 +468,18 @@ def test_texts_that_are_none_of_those_that_are_read_are_told(connection):
     assert "25% of the rows hold none of the values that are read" in checked(report).text
 
 
+def test_what_is_not_read_is_told_of_the_table_that_it_is_of(connection):
+    frame = table().assign(text="k", id=np.arange(40))
+    krp = sqlkrp.KRP(2, 4, random_state=0).fit(frame, include=["a", "b"])
+    store(connection, frame.drop(columns="text").assign(more=1))
+    report = sqlkrp.connect(connection).report(krp, "t", **FEW)
+    assert report.found.others == ("c", "z", "id", "more")
+    text = checked(report).text
+    assert "2 columns left out when the map was drawn" in text  # text and y
+    assert "Of the table of then, which may be another than t" in text
+    assert "t has 4 other columns, not read by the map: c, z, id, more." in text
+
+
 def test_new_texts_of_a_column_of_two_are_told_as_far_as_can_be_known(place):
     frame = table().assign(kind=["x", "y"] * 20)
     read = frame[["a", "b", "c", "kind"]]

@@ -166,7 +166,9 @@ class Found:
     wanted: Wanted
     n_features: int
     columns: Mapping[str, str]
-    """What becomes of each column."""
+    """What became of each column of the table that it was drawn or trained on."""
+    others: tuple[str, ...]
+    """Columns of this table of which nothing is read, and nothing was recorded."""
     inputs: tuple[Column, ...]
     unread: tuple[tuple[str, float], ...]
     """Columns of texts, of which some share of the rows holds none that is read."""

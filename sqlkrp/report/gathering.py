@@ -52,6 +52,7 @@ def gathered(
         distances, why_not = _distances(sample, one, wanted)
         agreement, spent = _agreement(sample, fitted, wanted)
         terms, no_terms = _terms(sample, fitted)
+        columns = fitted.training["columns"] if fitted.training else fitted.columns_
         inputs, unread = held_in(sample, fitted)
         drawn = TableSource(session, sample.data)
         check = None
@@ -67,7 +68,10 @@ def gathered(
             sample=sample.count,
             wanted=wanted,
             n_features=_n_features(fitted),
-            columns=fitted.training["columns"] if fitted.training else fitted.columns_,
+            columns=columns,
+            others=tuple(
+                one for one in sample.whole.types if one not in columns and one != wanted.label
+            ),
             inputs=inputs,
             unread=unread,
             of_two=of_two_in(sample, fitted),

@@ -76,14 +76,36 @@ def _left_out(found: Found) -> Html:
         if what.startswith("left out")
     ]
     if not named:
-        return Html()
+        return _others(found)
     rows = named[:MOST_ROWS]
+    was = "drawn" if found.kind == "map" else "trained"
     return joined(
-        element("h3", f"{counted(len(named), 'column')} left out"),
+        element("h3", f"{counted(len(named), 'column')} left out when the {found.kind} was {was}"),
+        element(
+            "p",
+            f"Of the table of then, which may be another than {shortened(found.table, 80)}: what "
+            "could not be read as it was. What was excluded or kept beside, or not among what was "
+            "included, is not recorded.",
+            class_="note",
+        ),
         element(
             "div", table(("column", "why"), rows, len(named) - len(rows), "column"), class_="texts"
         ),
+        _others(found),
     )
+
+
+def _others(found: Found) -> Html:
+    """Columns of this table that nothing is known of."""
+    if not found.others:
+        return Html()
+    names = ", ".join(shortened(one, 60) for one in found.others[:_SEEN])
+    more = len(found.others) - _SEEN
+    told = (
+        f"{shortened(found.table, 80)} has {counted(len(found.others), 'other column')}, not read "
+        f"by the {found.kind}: {names}" + (f" and {more:,} more." if more > 0 else ".")
+    )
+    return element("p", told, class_="note")
 
 
 def _farthest(one: Column) -> Html:
