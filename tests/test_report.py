@@ -555,6 +555,21 @@ def test_what_the_whole_model_is_worth_is_not_told_of_a_short_one(connection, ru
     assert all("before it was shortened" in one for one in short._judged() if "columns" not in one)
 
 
+def test_the_chart_of_penalties_names_no_line_that_it_does_not_show(connection):
+    frame = table(120)
+    store(connection, frame)
+    db = sqlkrp.connect(connection)
+    model = sqlkrp.train(db.source("t"), "z", exclude=["y"], maps=[sqlkrp.KRP(2, 40)])
+    columns, *_ = (one for one in model.training["candidates"] if one["name"] == "columns")
+    krp = next(one for one in model.training["candidates"] if one["maps"])
+    columns["by_penalty"] = [[x, -50.0] for x, _ in krp["by_penalty"]]
+    found = db.report(model, "t", **FEW)
+    chart = found.html.partition("against the penalty")[2].partition("</svg>")[0]
+    assert "KRP" in chart
+    assert ">columns<" not in chart
+    assert "1 other candidate, which came to less" in checked(found).text
+
+
 # --- what there may be ----------------------------------------------------------------------------
 
 

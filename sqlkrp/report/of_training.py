@@ -11,9 +11,17 @@ from sqlkrp.maps.advice import counted
 from sqlkrp.report.found import Found
 from sqlkrp.report.pieces import MOST_ROWS, figure, measure, numbers, plain, section, table
 from sqlkrp.report.text import Html, brief, element, joined, shortened
-from sqlkrp.report.training_charts import candidates_chart, penalties_chart, sizes_chart
+from sqlkrp.report.training_charts import (
+    candidates_chart,
+    in_sight,
+    penalties_chart,
+    sizes_chart,
+)
 
 __all__ = ["training"]
+
+# Lines against the penalty that can be told apart.
+_LINES = 4
 
 
 def training(found: Found) -> Html:
@@ -48,7 +56,11 @@ def training(found: Found) -> Html:
     penalties = [one for one in _best_first(told) if len(one.get("by_penalty", ())) > 2]
     if penalties:
         caption = "What the penalty does: too little learns noise, too much learns nothing."
-        charts.append(figure(penalties_chart(told, penalties[:4]), caption))
+        shown = in_sight(told, penalties[:_LINES])
+        if len(shown) < len(penalties):
+            others = counted(len(penalties) - len(shown), "other candidate")
+            caption += f" {others}, which came to less, are in the numbers."
+        charts.append(figure(penalties_chart(told, shown), caption))
     rows = [
         (shortened(one["name"], 80), f"{one['mean']:.4f}", f"{one['spread']:.4f}",
          f"{one['features']:,}", f"{one['penalty']:.0e}")
