@@ -192,6 +192,42 @@ def test_no_value_of_a_row_is_in_the_page(connection):
     assert not re.search(r"value\d|1234[56]\d\.789", page.text)
 
 
+@pytest.mark.parametrize("rows", [1, 3, 19])
+def test_no_value_of_a_row_is_in_the_page_of_a_few(connection, rows):
+    frame = table(rows)
+    frame["a"] = 1000.0 + 4.125 * np.arange(rows)
+    store(connection, frame)
+    db = sqlkrp.connect(connection)
+    before = table(100).assign(a=1000.0 + np.arange(100))
+    for label in (None, "z"):
+        page = checked(db.report(regression(before), "t", label=label, **FEW))
+        said = regression(before).predict(frame[["a", "b", "c"]])
+        assert not re.search(r"\b10\d\d\b", page.text.partition("Again")[0])
+        for value in (*frame.b, *said):
+            assert f"{value:.4g}" not in page.text
+        assert "predictions" not in "".join(page.ids)
+        assert "quantiles and charts of predictions would tell the rows" in page.text
+        assert "of fewer than 20 means would tell the rows" in page.text
+    page = checked(db.report(a_map(before, scaling="standard"), "t", **FEW))
+    assert "moved" not in page.text
+    assert "kernels" not in "".join(page.ids)
+    assert rows == 1 or "Pairs are shown of 20 rows or more" in page.text
+
+
+def test_hexagons_of_labels_hold_five_rows_at_least(connection):
+    frame = table(400)
+    frame.loc[:9, "z"] += 100
+    store(connection, frame)
+    report = sqlkrp.connect(connection).report(regression(frame), "t", label="z", **FEW)
+    counts = [count for *_, count in report.found.agreement.pairs.cells]
+    few = sum(count for count in counts if count < 5)
+    assert few
+    text = checked(report).text
+    assert f"{400 - few} rows, counted in hexagons of 5 rows or more: " in text
+    assert "1+" not in checked(report).texts
+    assert f"{few} row{'s' * (few > 1)} more in others, which are not shown." in text
+
+
 @pytest.mark.parametrize("label", ["y", None])
 def test_hostile_names_are_texts(connection, label):
     names = [*SHARP, *HOSTILE[:8]]

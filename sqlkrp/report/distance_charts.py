@@ -68,7 +68,8 @@ def levels_of(found: Binned) -> list[int]:
     """From how many on a hexagon has each of the levels: powers of a number, up to the most."""
     most = max(count for *_, count in found.cells)
     steps = len(LEVELS)
-    levels = [math.ceil(most ** (place / steps)) for place in range(steps)]
+    least = min(count for *_, count in found.cells)
+    levels = [math.ceil(least * (most / least) ** (place / steps)) for place in range(steps)]
     return list(dict.fromkeys(levels))
 
 

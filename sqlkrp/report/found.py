@@ -17,6 +17,8 @@ from sqlkrp.quality.measured import Measured, Step
 from sqlkrp.verification import Verification
 
 __all__ = [
+    "FEWEST_IN_CELL",
+    "FEWEST_ROWS",
     "Agreement",
     "Calibrated",
     "Column",
@@ -28,6 +30,11 @@ __all__ = [
     "Wanted",
     "wanted_of",
 ]
+
+#: Of fewer rows a page shows no means, quantiles or hexagons: they would be the rows.
+FEWEST_ROWS = 20
+#: A hexagon of labels is shown if it holds so many rows.
+FEWEST_IN_CELL = 5
 
 
 @dataclass(frozen=True)
@@ -187,3 +194,8 @@ class Found:
     verification: Verification | None
     """None of what the engine does not take; then the cost says why."""
     version: str
+
+    @property
+    def is_small(self) -> bool:
+        """Whether there are so few rows that means and quantiles would be their values."""
+        return self.rows < FEWEST_ROWS

@@ -7,7 +7,7 @@ from typing import Any
 from sqlkrp.maps.advice import counted
 from sqlkrp.models.explaining import Explanation
 from sqlkrp.models.importance import Importance
-from sqlkrp.report.found import Column, Found
+from sqlkrp.report.found import FEWEST_ROWS, Column, Found
 from sqlkrp.report.pieces import (
     MOST_ROWS,
     figure,
@@ -54,8 +54,15 @@ def _inputs(found: Found) -> Html:
     rows = [_column_row(one, known) for one in ordered[:MOST_ROWS]]
     moved, then = (["moved"], ["then", "±"]) if known else ([], [])
     head = ["input", *moved, "mean", "±", *then, "missing"]
+    title = element("h3", counted(len(found.inputs), "input"))
+    if found.is_small:
+        text = (
+            f"{shortened(found.table, 80)} has {counted(found.rows, 'row')}, and of fewer than "
+            f"{FEWEST_ROWS} means would tell the rows: they are left out."
+        )
+        return joined(title, _unread(found), element("p", text, class_="note"))
     lines = [
-        element("h3", counted(len(found.inputs), "input")),
+        title,
         _farthest(ordered[0]) if known else Html(),
         _unread(found),
         _of_two(found),

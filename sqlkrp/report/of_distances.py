@@ -8,7 +8,7 @@ from typing import Any
 from sqlkrp.maps.advice import counted
 from sqlkrp.quality.measured import Step
 from sqlkrp.report.distance_charts import curve_chart, hexagons_chart, levels_of
-from sqlkrp.report.found import Found
+from sqlkrp.report.found import FEWEST_ROWS, Found
 from sqlkrp.report.pieces import figure, key, numbers, percent, section, table
 from sqlkrp.report.text import Html, element, joined
 
@@ -33,7 +33,8 @@ def distances(found: Found) -> Html:
             _enough(told.measured.curve, own),
         )
     ]
-    if told.pairs is not None:
+    is_few = first.rows < FEWEST_ROWS
+    if told.pairs is not None and not is_few:
         charts.append(_kernels(found))
     lines = [
         element(
@@ -46,6 +47,11 @@ def distances(found: Found) -> Html:
         element("div", *charts, class_="charts"),
         numbers("The numbers", joined(_of_draws(found), _of_curve(found))),
     ]
+    if is_few and told.pairs is not None:
+        lines.append(
+            element("p", f"Pairs are shown of {FEWEST_ROWS} rows or more: those of "
+                    f"{counted(first.rows, 'row')} would tell of these.", class_="note")
+        )  # fmt: skip
     if told.pairs is None:
         lines.append(
             element("p", "Its inner products are of the kernel as it is centred: only distances "

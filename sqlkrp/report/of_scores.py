@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from sqlkrp.maps.advice import counted
+from sqlkrp.quality.binned import Binned
 from sqlkrp.report.distance_charts import hexagons_chart, levels_of
-from sqlkrp.report.found import Agreement, Found
+from sqlkrp.report.found import FEWEST_IN_CELL, FEWEST_ROWS, Agreement, Found
 from sqlkrp.report.pieces import MOST_ROWS, figure, key, measure, percent, plain, section, table
 from sqlkrp.report.score_charts import calibration_chart, residuals_chart
 from sqlkrp.report.text import Html, element, joined, shortened
@@ -43,21 +44,15 @@ def scores(found: Found) -> Html:
         text = "R² compares errors with how far labels differ, and these are all the same."
         lines.append(element("p", text, class_="note"))
     charts = []
-    if told.calibrated:
+    if told.calibrated and not found.is_small:
         caption = (
             "Probabilities in tenths: what is said, and how often it is so. Below, how many rows "
             "each has."
         )
         charts.append(figure(calibration_chart(told), caption))
-    if told.pairs is not None:
-        charts.append(
-            figure(
-                hexagons_chart("predictions", told.pairs, "prediction", "label", "mean label"),
-                f"{told.pairs.count:,} rows, counted in hexagons: ",
-                element("div", key(levels_of(told.pairs))),
-            )
-        )  # fmt: skip
-    if told.residuals is not None:
+    if told.pairs is not None and not found.is_small:
+        charts.append(_predictions(told.pairs))
+    if told.residuals is not None and not found.is_small:
         beyond = told.residuals.beyond
         caption = f"{counted(beyond, 'row')} beyond." if beyond else ""
         charts.append(figure(residuals_chart(told.residuals), caption))
@@ -65,6 +60,24 @@ def scores(found: Found) -> Html:
     charts = [*charts, tables, element("div", _said(told, found))]
     lines.append(element("div", *charts, class_="charts"))
     return section("How it does on this table", *lines)
+
+
+def _predictions(pairs: Binned) -> Html:
+    """Predictions and labels, where hexagons hold so many that none tells of a row."""
+    shown = pairs.of_at_least(FEWEST_IN_CELL)
+    others = pairs.count - shown.count
+    if not shown.cells:
+        text = (
+            f"No hexagon of predictions and labels holds {FEWEST_IN_CELL} rows, and of fewer none "
+            "is shown."
+        )
+        return element("p", text, class_="note")
+    return figure(
+        hexagons_chart("predictions", shown, "prediction", "label", "mean label"),
+        f"{counted(shown.count, 'row')}, counted in hexagons of {FEWEST_IN_CELL} rows or more: ",
+        element("div", key(levels_of(shown))),
+        f"{counted(others, 'row')} more in others, which are not shown." if others else "",
+    )
 
 
 def _confusion(told: Agreement) -> Html:
@@ -122,6 +135,12 @@ def _said(told: Agreement, found: Found) -> Html:
     """What is said, beside what was said where the model was trained."""
     if not told.said:
         return Html()
+    if found.is_small and not told.classes:
+        text = (
+            f"Of {counted(found.rows, 'row')}, fewer than {FEWEST_ROWS}, quantiles and charts of "
+            "predictions would tell the rows: they are left out."
+        )
+        return element("p", text, class_="note")
     before = dict(told.said_before)
     is_share = bool(told.classes)
     rows = []
