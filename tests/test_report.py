@@ -606,6 +606,108 @@ def test_the_chart_of_penalties_names_no_line_that_it_does_not_show(connection):
     assert "1 other candidate, which came to less" in checked(found).text
 
 
+def test_classes_that_are_numbers_are_in_the_order_of_numbers(connection):
+    frame = table(300)
+    frame["y"] = np.array(["9", "10", "100"])[np.digitize(frame.a, [-0.5, 0.5])]
+    store(connection, frame)
+    model = sqlkrp.model(LogisticRegression().fit(frame[["a", "b", "c"]], frame.y))
+    report = sqlkrp.connect(connection).report(model, "t", label="y", **FEW)
+    assert report.found.agreement.classes == ("10", "100", "9")
+    grid = report.html.partition('class="grid"')[2].partition("</table>")[0]
+    assert re.findall(r'<th scope="row">(\d+)', grid) == ["9", "10", "100"]
+    assert re.findall(r'<th scope="col">(\d+)', grid) == ["9", "10", "100"]
+    cells = np.array(re.findall(r"<td[^>]*>(\d+)", grid), dtype=int).reshape(3, 3)
+    said = model.predict(frame[["a", "b", "c"]])
+    assert cells[0, 1] == ((frame.y == "9") & (said == "10")).sum()
+    assert cells[2, 2] == ((frame.y == "100") & (said == "100")).sum()
+
+
+def test_of_many_classes_the_most_frequent_are_listed(connection):
+    frame = table(2000)
+    frame["y"] = [f"class{int(one)}" for one in (frame.a * 12 + 20).clip(0, 39)]
+    store(connection, frame)
+    model = sqlkrp.model(LogisticRegression(max_iter=30).fit(frame[["a", "b", "c"]], frame.y))
+    report = sqlkrp.connect(connection).report(model, "t", label="y", **FEW)
+    said = pd.Series(model.predict(frame[["a", "b", "c"]])).value_counts()
+    listed = report.html.partition("What is said, how often")[2].partition("</table>")[0]
+    names = re.findall(r'<th scope="row">(class\d+)', listed)
+    assert len(names) == 30
+    assert [said.get(one, 0) for one in names] == sorted(said, reverse=True)[:30]
+    assert "and 10 classes more" in checked(report).text
+
+
+def test_long_names_of_classes_are_cut_in_the_matrix(connection):
+    frame = table()
+    names = ["a" * 60, "<b" + "b" * 60]
+    frame["y"] = np.where(frame.a > 0, *names)
+    store(connection, frame)
+    model = sqlkrp.model(LogisticRegression().fit(frame[["a", "b", "c"]], frame.y))
+    report = sqlkrp.connect(connection).report(model, "t", label="y", **FEW)
+    checked(report)
+    grid = report.html.partition('class="grid"')[2].partition("</table>")[0]
+    for name in names:
+        cut = f'title="{words(name)}">{words(name[:19])}…</th>'
+        assert grid.count(cut) == 2
+
+
+def test_one_of_a_thing_is_no_plural(connection):
+    frame = table()
+    store(connection, frame.head(1))
+    db = sqlkrp.connect(connection)
+    pages = [db.report(a_map(frame), "t"), db.report(regression(frame), "t", label="z"),
+             db.report(classifier(frame)[0], "t", label="y")]  # fmt: skip
+    store(connection, frame.head(2), "two")
+    pages.append(db.report(a_map(frame), "two", rows=2))
+    for page in pages:
+        assert not re.search(r"\b1 (?:rows|pairs|features|inputs|columns|draws)\b|classs",
+                             checked(page).text + page.html)  # fmt: skip
+
+
+def head(page):
+    return page.text.partition("This page holds")[0]
+
+
+def test_the_head_says_in_plain_words_that_the_columns_are_kept(connection):
+    frame = table(200)
+    frame["w"] = frame.a + 2 * frame.b
+    frame["w"] += np.random.default_rng(1).normal(size=200)
+    store(connection, frame)
+    db = sqlkrp.connect(connection)
+    options = {"include": ["a", "b", "c"], "folds": 3}
+    model = sqlkrp.train(db.source("t"), "w", maps=[sqlkrp.KRP(2, 4)], **options)
+    assert model.training["taken"] == model.training["raw"]
+    told = model.training["taken_because"]
+    gain = re.search(r"gains (\S+ ± \S+) on", told)[1]
+    page = checked(db.report(model, "t", label="w", **FEW))
+    assert "The columns alone are kept: the best map beside them, " in head(page)
+    assert f"4 features, gained {gain}." in head(page)
+    assert "they are kept" not in head(page)
+    assert "200 rows; it may have been trained on them" in head(page)
+    model.training["taken_because"] = "nothing else was tried"
+    page = checked(db.report(model, "t", **FEW))
+    assert "The columns alone are kept: nothing else was tried." in head(page)
+
+
+def test_the_head_says_what_is_no_longer_as_it_was(connection):
+    frame = table().assign(kind=["x", "y", "x", "z"] * 10, two=["x", "y"] * 20)
+    read = [*"abc", "kind", "two"]
+    krp = sqlkrp.KRP(2, 8, scaling="standard", random_state=0)
+    krp.fit(frame[read], categories="auto")
+    store(connection, frame)
+    db = sqlkrp.connect(connection)
+    page = checked(db.report(krp, "t", **FEW))
+    assert not re.search("has moved|holds texts", head(page))
+    later = frame.assign(
+        b=frame.b + 2 * frame.b.std(ddof=0), c=frame.c - 1.5 * frame.c.std(ddof=0),
+        kind=["x", "y", "new", "y"] * 10, two=["x", "y", "new", "y"] * 10,
+    )  # fmt: skip
+    store(connection, later, "later")
+    text = head(checked(db.report(krp, "later", **FEW)))
+    assert "b has moved by 2 standard deviations since the map was made, and 1 other input" in text
+    assert "kind holds texts that are not read, in 25% of the rows." in text
+    assert "two holds texts that the map does not know." in text
+
+
 # --- what there may be ----------------------------------------------------------------------------
 
 

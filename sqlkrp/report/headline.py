@@ -13,6 +13,14 @@ from sqlkrp.report.text import Html, brief, element, joined, shortened
 
 __all__ = ["headline"]
 
+# Of a mean that has moved so far, in its standard deviations, the head tells.
+_FAR = 1.0
+# Columns of new texts that it names.
+_NAMED = 3
+# How a training says that no map was taken.
+_KEPT = ", which is not more than its standard error: they are kept"
+_ON_COLUMNS = " on the columns alone"
+
 
 def headline(found: Found) -> Html:
     """What it is, and in a sentence how good."""
@@ -24,6 +32,7 @@ def headline(found: Found) -> Html:
         else "",
         element("p", "digest ", element("code", found.digest), class_="note"),
         element("p", _lead(found), class_="lead"),
+        _no_longer(found),
         _tiles(found),
         element("p", _of_what(found), class_="note"),
     )
@@ -52,8 +61,44 @@ def _lead(found: Found) -> str:
             "its training is of the model before it was shortened."
         )
     if found.training:
-        return sentence(brief(found.training["taken_because"]))
+        return _taken(found.training)
     return f"{counted(found.n_features, 'feature')} of {counted(len(found.inputs), 'input')}."
+
+
+def _taken(training: Mapping[str, Any]) -> str:
+    """Why it was taken, as a sentence."""
+    why = training["taken_because"]
+    if training["taken"] != training["raw"]:
+        return sentence(brief(why))
+    name, gains, gain = why.removesuffix(_KEPT).rpartition(" gains ")
+    if not gains:  # nothing else was tried
+        return f"The columns alone are kept: {brief(why)}."
+    gain = gain.removesuffix(_ON_COLUMNS)
+    return f"The columns alone are kept: the best map beside them, {brief(name)}, gained {gain}."
+
+
+def _no_longer(found: Found) -> Html:
+    """What is no longer as it was where it was made, and so far that all else depends on it."""
+    moved = {one.name: abs(one.moved or 0.0) for one in found.inputs if not found.is_small}
+    far = sorted((name for name in moved if moved[name] > _FAR), key=lambda one: -moved[one])
+    lines = []
+    if far:
+        told = (
+            f"{shortened(far[0], 80)} has moved by {plain(moved[far[0]], 3)} standard deviations "
+            f"since the {found.kind} was made"
+        )
+        others = counted(len(far) - 1, "other input")
+        lines.append(f"{told}, and {others} by more than 1." if len(far) > 1 else f"{told}.")
+    lines += [
+        f"{shortened(name, 80)} holds texts that are not read, in {percent(share)} of the rows."
+        for name, share in found.unread[:_NAMED]
+    ]
+    lines += [
+        f"{shortened(name, 80)} holds texts that the {found.kind} does not know."
+        for name, count in found.of_two[:_NAMED]
+        if count > 2
+    ]
+    return joined(*(element("p", one, class_="bad") for one in lines))
 
 
 def _of_what(found: Found) -> str:
@@ -87,9 +132,9 @@ def _tiles(found: Found) -> Html:
     given += _told_of_training(found.training, found.shortening is not None)
     if found.agreement is not None and found.agreement.measures:
         name, value = found.agreement.measures[0]
-        rows = counted(_labelled(found.agreement), "row")
+        rows = f"{counted(_labelled(found.agreement), 'row')}; it may have been trained on them"
         if not math.isfinite(value):
-            rows = f"{rows}, whose labels are all the same"
+            rows = f"{counted(_labelled(found.agreement), 'row')}, whose labels are all the same"
         given.append((f"{measure(name)}, this table", plain(value), rows))
     if found.verification is not None:
         off = max((relative for _, _, relative in found.verification.worst(1)), default=0.0)

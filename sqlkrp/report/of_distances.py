@@ -28,8 +28,8 @@ def distances(found: Found) -> Html:
         figure(
             curve_chart(told),
             element("b", f"{own.mean / own.floor:.2f} times the floor"),
-            f" at {own.components:,} features, over {counted(len(own.draws), 'draw')}. Bars are "
-            "standard deviations over draws. ",
+            f" at {counted(own.components, 'feature')}, over {counted(len(own.draws), 'draw')}. ",
+            "Bars are standard deviations over draws. ",
             _enough(told.measured.curve, own),
         )
     ]
@@ -68,8 +68,8 @@ def _enough(curve: Sequence[Step], own: Step) -> str:
     most = max(larger, key=lambda step: step.components)
     gain = 1 - most.mean / own.mean if own.mean else 0.0
     if gain < 0.05:
-        return f"{most.components:,} features would hardly be better."
-    return f"{most.components:,} features would be off by {percent(gain)} less."
+        return f"{counted(most.components, 'feature')} would hardly be better."
+    return f"{counted(most.components, 'feature')} would be off by {percent(gain)} less."
 
 
 def _kernels(found: Found) -> Html:
@@ -79,7 +79,7 @@ def _kernels(found: Found) -> Html:
     first = found.distances.measured.draws[0]
     return figure(
         hexagons_chart("kernels", pairs, "kernel", "estimate", "mean estimate"),
-        f"{pairs.count:,} pairs, counted in hexagons: ",
+        f"{counted(pairs.count, 'pair')}, counted in hexagons: ",
         element("div", key(levels_of(pairs))),
         f"Where the line of means leaves the dashed one, estimates are biased there: on average "
         f"{first.kernel_bias:+.3g}, and off by {first.kernel_error:.3g}.",

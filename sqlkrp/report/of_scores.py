@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Sequence
 
 from sqlkrp.maps.advice import counted
 from sqlkrp.quality.binned import Binned
@@ -16,6 +18,8 @@ __all__ = ["scores"]
 
 # Classes of a matrix, and mistakes that are listed of more classes than that.
 _CLASSES, _MISTAKES = 12, 10
+# Characters of a class at the edges of the matrix.
+_NAME = 20
 
 
 def scores(found: Found) -> Html:
@@ -87,20 +91,21 @@ def _confusion(told: Agreement) -> Html:
     if size > _CLASSES:
         return _mistakes(told)
     shares = [[count / max(1, sum(row)) for count in row] for row in told.confusion]
+    order = _in_order(told.classes)
     rows = [
         element(
-            "tr", element("th", shortened(name, 30), scope="row"),
+            "tr", _class_name(told.classes[row], "row"),
             *(
-                element("td", f"{count:,}", style=_shade(share) if count else None)
-                for count, share in zip(counts, of_row, strict=True)
+                element("td", f"{count:,}", style=_shade(shares[row][column]) if count else None)
+                for column, count in ((one, told.confusion[row][one]) for one in order)
             ),
         )
-        for name, counts, of_row in zip(told.classes, told.confusion, shares, strict=True)
+        for row in order
     ]  # fmt: skip
     head = element(
         "tr",
         element("th", "is ↓  said →", scope="col"),
-        *(element("th", shortened(one, 30), scope="col") for one in told.classes),
+        *(_class_name(told.classes[one], "col") for one in order),
     )
     table = element("table", element("thead", head), element("tbody", *rows), class_="grid")
     return joined(
@@ -109,6 +114,25 @@ def _confusion(told: Agreement) -> Html:
         element("p", "Rows of each class, by what is said of them; the darker or brighter the "
                 "ground, the larger the share of the class.", class_="note"),
     )  # fmt: skip
+
+
+def _in_order(classes: Sequence[str]) -> list[int]:
+    """The places of classes as people count: numbers by their size, others as the model has them.
+
+    A model whose labels were texts has 10 before 9.
+    """
+    places = [*range(len(classes))]
+    with contextlib.suppress(ValueError):
+        sizes = [float(one) for one in classes]
+        if all(map(math.isfinite, sizes)):
+            places.sort(key=lambda one: sizes[one])
+    return places
+
+
+def _class_name(name: str, scope: str) -> Html:
+    """A class at an edge of the matrix; what has no room there is seen on pointing at it."""
+    told = shortened(name, _NAME)
+    return element("th", told, scope=scope, title=None if told == name else shortened(name, 300))
 
 
 def _shade(share: float) -> str:
@@ -144,7 +168,12 @@ def _said(told: Agreement, found: Found) -> Html:
     before = dict(told.said_before)
     is_share = bool(told.classes)
     rows = []
-    for name, value in told.said[:MOST_ROWS]:
+    shown = told.said
+    if is_share:
+        shown = tuple(told.said[one] for one in _in_order(told.classes))
+        if len(shown) > MOST_ROWS:  # the most frequent
+            shown = tuple(sorted(shown, key=lambda one: -one[1]))
+    for name, value in shown[:MOST_ROWS]:
         row = [shortened(name, 60), percent(value) if is_share else f"{value:.5g}"]
         if before:
             old = before.get(name)

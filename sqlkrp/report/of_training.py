@@ -72,7 +72,7 @@ def training(found: Found) -> Html:
         element(
             "p",
             f"A {told['task']} of ", element("b", told["label"]),
-            f": {told['rows']:,} rows to learn from in {told['folds']} folds, "
+            f": {counted(told['rows'], 'row')} to learn from in {told['folds']} folds, "
             f"{told['test_rows']:,} held out of everything.",
         ),
         _before(found),
