@@ -37,7 +37,8 @@ SHARP = [
     "a & b", "'><script src='https://example.com/x.js'></script>", "</style></title>", "é😀",
     'id="x" url(#y) #0a0b01', "--><!--",
 ]  # fmt: skip
-FEW = {"rows": 20, "runs": 1, "components": [4]}
+FEW = {"rows": 20, "runs": 1}
+OF_FOUR = {**FEW, "components": [4]}
 #: What elements do that nothing in a page is to do.
 RUNS = {"script", "iframe", "object", "embed", "link", "form", "base", "audio", "video", "img"}
 NO_NUMBER = re.compile(r"\b(nan|inf)\b", re.IGNORECASE)
@@ -141,14 +142,14 @@ def test_a_map_s_page_says_what_was_measured(place):
     frame = table()
     place.store(frame)
     krp = a_map(frame)
-    report = place.database.report(krp, "t", timed=False, **FEW)
+    report = place.database.report(krp, "t", timed=False, **OF_FOUR)
     page = checked(report)
     for one in (krp.title, krp.digest_, "drawn with the seed 0", "How far distances are off",
                 "What it costs", "Columns", "SQL against NumPy", "Again", "achlioptas pool",
                 f"Measured in {place.name} on 20 rows"):  # fmt: skip
         assert one in page.text, one
     # The same draws as the instrument's own, of the same rows.
-    (told,) = place.database.distortion(krp, "t", **FEW).maps
+    (told,) = place.database.distortion(krp, "t", **OF_FOUR).maps
     own = report.found.distances.measured
     assert (own.draws, own.curve) == (told.draws, told.curve)
     assert f"{100 * own.draws[0].mean:.3g}%" in page.text
@@ -737,6 +738,43 @@ def test_every_kind_of_map_has_a_page(connection, one):
     assert ("Not measured" in page.text) != measured
 
 
+def test_a_map_that_is_exact_is_said_to_be(connection):
+    frame = table()
+    store(connection, frame)
+    exact = sqlkrp.Monomials(2).fit(frame[["a", "b", "c"]])
+    page = checked(sqlkrp.connect(connection).report(exact, "t", rows=30))
+    assert "Squared distances are exact but for rounding." in page.text
+    assert "times the floor" not in page.text
+    assert not re.search(r"\de-\d+%", page.text)
+
+
+def test_equal_rows_have_a_page_that_says_that_nothing_was_measured(place):
+    frame = pd.DataFrame({"a": [1.5] * 50, "b": [2.5] * 50})
+    place.store(frame)
+    report = place.database.report(a_map(table(names=("a", "b"))), "t", **FEW)
+    assert "Not measured: no two rows are at a distance." in checked(report).text
+
+
+def test_numbers_of_features_are_refused_where_they_cannot_be_chosen(connection, run_cli, tmp_path):
+    frame = table()
+    store(connection, frame)
+    db = sqlkrp.connect(connection)
+    model, front = classifier(frame)
+    for one in (sqlkrp.PCA(2), sqlkrp.Monomials(2)):
+        one.fit(frame[["a", "b", "c"]])
+        with pytest.raises(ParameterError, match=r"components=\[4\] is of maps whose number"):
+            db.report(one, "t", **OF_FOUR)
+    with pytest.raises(ParameterError, match="a model weighs the features that it has: leave it"):
+        db.report(model, "t", **OF_FOUR)
+    assert db.report(model, "t", map=front, **OF_FOUR).found.distances.measured.curve
+    sqlkrp.PCA(2).fit(frame[["a", "b"]]).save(tmp_path / "pca.json")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    told = run_cli("report", "pca.json", "--file", "t.csv", "--components", 4, "-o", "r.html",
+                   code=2).stderr  # fmt: skip
+    assert "--components" in told
+    assert len(told.strip().splitlines()) == 1
+
+
 def test_rows_of_zeros_and_a_single_column_have_a_page(place):
     frame = pd.DataFrame({"a": [0.0] * 5 + [1.0, 2.0, -1.0]})
     place.store(frame)
@@ -765,8 +803,8 @@ def test_what_an_engine_does_not_take_is_told(tmp_path):
     weights = {"intercept": 0.0, "coef": np.ones(2100)}
     with contextlib.closing(SQLite(tmp_path / "t.sqlite")) as sqlite:
         sqlite.store(frame)
-        given = {"rows": 5, "runs": 1, "components": [10]}
-        page = checked(sqlite.database.report(wide, "t", **given))
+        given = {"rows": 5, "runs": 1}
+        page = checked(sqlite.database.report(wide, "t", components=[10], **given))
         assert "sqlite takes at most 2,000 entries in a SELECT" in page.text
         assert "Not compared, as sqlite does not take the SQL" in page.text
         model = sqlkrp.model(map=wide, **weights)

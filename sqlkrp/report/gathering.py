@@ -18,6 +18,7 @@ from sqlkrp.models.explaining import Explanation, explain
 from sqlkrp.models.importance import Importance, decided, importance
 from sqlkrp.models.model import Model
 from sqlkrp.quality.asked import Family, family_of
+from sqlkrp.quality.measured import NoDistanceError
 from sqlkrp.quality.measuring import curve_of, measured
 from sqlkrp.report.agreeing import agreement_in
 from sqlkrp.report.costing import cost_of
@@ -118,6 +119,7 @@ def _distances(
 ) -> tuple[Distances | None, str]:
     """How far they are off, or why nobody knows."""
     if one is None:
+        _require_none_chosen(wanted, "a model weighs the features that it has")
         return None, (
             "a model weighs features and estimates no kernel itself: give the map that it was "
             "trained with (--map-file MAP), or see what sqlkrp distortion says of that"
@@ -125,12 +127,18 @@ def _distances(
     try:
         family = family_of(one)
     except ParameterError as bad:
+        _require_none_chosen(wanted, f"{one.title} estimates no kernel")
         return None, str(bad)
+    if not family.last.is_random or family.last.counted_by is None:
+        _require_none_chosen(wanted, f"{one.title} has as many features as there are")
     if sample.count < 2:
         return None, "there are no two rows, between which there would be a distance"
     bench = Bench(sample, family)
     asked = replace(wanted.asked, components=())
-    own = measured(family, bench, asked)
+    try:
+        own = measured(family, bench, asked)
+    except NoDistanceError:
+        return None, "no two rows are at a distance"
     sizes = wanted.asked.components or _sizes(own.components)
     found = replace(own, curve=_curve(family, bench, sizes, wanted, own.components))
     other = family.with_other_pool()
@@ -139,6 +147,15 @@ def _distances(
     others = () if other is None else _curve(other[1], bench, sizes, wanted)
     pairs = None if family.kernel.is_centred else bench.binned(family.map.program, _ACROSS)
     return Distances(found, other and other[0] if others else None, others, pairs), ""
+
+
+def _require_none_chosen(wanted: Wanted, why: str) -> None:
+    """Raise ParameterError if other numbers of features are asked for, and there can be none."""
+    if wanted.asked.components:
+        raise ParameterError(
+            f"components={[*wanted.asked.components]} is of maps whose number of features can be "
+            f"chosen, and {why}: leave it out"
+        )
 
 
 def _sizes(own: int) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlkrp.maps.advice import counted
 from sqlkrp.report.found import Agreement, Found
-from sqlkrp.report.pieces import measure, percent, plain, sentence
+from sqlkrp.report.pieces import is_rounding, measure, percent, plain, sentence
 from sqlkrp.report.text import Html, brief, element, joined, shortened
 
 __all__ = ["headline"]
@@ -49,6 +49,8 @@ def _name(found: Found) -> str:
 def _lead(found: Found) -> str:
     if found.distances is not None:
         own = found.distances.measured
+        if is_rounding(own.draws[0].mean):
+            return "Squared distances are exact but for rounding."
         return (
             f"Squared distances are within {percent(own.draws[0].mean)} on average, nine in ten "
             f"within {percent(own.draws[0].quantiles[0.9])}; the floor for {own.components:,} "
@@ -125,10 +127,13 @@ def _tiles(found: Found) -> Html:
     given.append(("features", f"{found.n_features:,}", inputs))
     if found.distances is not None:
         own = found.distances.measured
-        given += [
-            ("squared distances within", percent(own.draws[0].mean), "on average, this map"),
-            ("floor", percent(own.floor), "2/√(πk), whatever the data"),
-        ]
+        if is_rounding(own.draws[0].mean):
+            given.append(("squared distances", "exact", "but for rounding, this map"))
+        else:
+            given += [
+                ("squared distances within", percent(own.draws[0].mean), "on average, this map"),
+                ("floor", percent(own.floor), "2/√(πk), whatever the data"),
+            ]
     given += _told_of_training(found.training, found.shortening is not None)
     if found.agreement is not None and found.agreement.measures:
         name, value = found.agreement.measures[0]
