@@ -127,10 +127,12 @@ def _distances(
     try:
         family = family_of(one)
     except ParameterError as bad:
-        _require_none_chosen(wanted, f"{one.title} estimates no kernel")
+        _require_none_chosen(wanted, "this one estimates no kernel")
         return None, str(bad)
     if not family.last.is_random or family.last.counted_by is None:
-        _require_none_chosen(wanted, f"{one.title} has as many features as there are")
+        _require_none_chosen(
+            wanted, "this one is no random draw, which alone has any number of them"
+        )
     if sample.count < 2:
         return None, "there are no two rows, between which there would be a distance"
     bench = Bench(sample, family)
@@ -153,7 +155,7 @@ def _require_none_chosen(wanted: Wanted, why: str) -> None:
     """Raise ParameterError if other numbers of features are asked for, and there can be none."""
     if wanted.asked.components:
         raise ParameterError(
-            f"components={[*wanted.asked.components]} is of maps whose number of features can be "
+            f"components={wanted.asked.components[0]} is of maps whose number of features can be "
             f"chosen, and {why}: leave it out"
         )
 
