@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import browser
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -36,9 +37,11 @@ SHARP = [
     "a & b", "'><script src='https://example.com/x.js'></script>", "</style></title>", "é😀",
     'id="x" url(#y) #0a0b01', "--><!--",
 ]  # fmt: skip
-FEW = {"rows": 20, "runs": 1, "components": [4]}
+FEW = {"rows": 20, "runs": 1}
+OF_FOUR = {**FEW, "components": [4]}
 #: What elements do that nothing in a page is to do.
 RUNS = {"script", "iframe", "object", "embed", "link", "form", "base", "audio", "video", "img"}
+NO_NUMBER = re.compile(r"\b(nan|inf)\b", re.IGNORECASE)
 EMPTY = {"meta", "br", "path", "use", "stop"}
 
 
@@ -139,14 +142,14 @@ def test_a_map_s_page_says_what_was_measured(place):
     frame = table()
     place.store(frame)
     krp = a_map(frame)
-    report = place.database.report(krp, "t", timed=False, **FEW)
+    report = place.database.report(krp, "t", timed=False, **OF_FOUR)
     page = checked(report)
     for one in (krp.title, krp.digest_, "drawn with the seed 0", "How far distances are off",
                 "What it costs", "Columns", "SQL against NumPy", "Again", "achlioptas pool",
                 f"Measured in {place.name} on 20 rows"):  # fmt: skip
         assert one in page.text, one
     # The same draws as the instrument's own, of the same rows.
-    (told,) = place.database.distortion(krp, "t", **FEW).maps
+    (told,) = place.database.distortion(krp, "t", **OF_FOUR).maps
     own = report.found.distances.measured
     assert (own.draws, own.curve) == (told.draws, told.curve)
     assert f"{100 * own.draws[0].mean:.3g}%" in page.text
@@ -188,6 +191,42 @@ def test_no_value_of_a_row_is_in_the_page(connection):
     page = checked(sqlkrp.connect(connection).report(krp, "t", **FEW))
     assert "secret" in page.text  # it is left out, and that is told
     assert not re.search(r"value\d|1234[56]\d\.789", page.text)
+
+
+@pytest.mark.parametrize("rows", [1, 3, 19])
+def test_no_value_of_a_row_is_in_the_page_of_a_few(connection, rows):
+    frame = table(rows)
+    frame["a"] = 1000.0 + 4.125 * np.arange(rows)
+    store(connection, frame)
+    db = sqlkrp.connect(connection)
+    before = table(100).assign(a=1000.0 + np.arange(100))
+    for label in (None, "z"):
+        page = checked(db.report(regression(before), "t", label=label, **FEW))
+        said = regression(before).predict(frame[["a", "b", "c"]])
+        assert not re.search(r"\b10\d\d\b", page.text.partition("Again")[0])
+        for value in (*frame.b, *said):
+            assert f"{value:.4g}" not in page.text
+        assert "predictions" not in "".join(page.ids)
+        assert "quantiles and charts of predictions would tell the rows" in page.text
+        assert "of fewer than 20 means would tell the rows" in page.text
+    page = checked(db.report(a_map(before, scaling="standard"), "t", **FEW))
+    assert "moved" not in page.text
+    assert "kernels" not in "".join(page.ids)
+    assert rows == 1 or "Pairs are shown of 20 rows or more" in page.text
+
+
+def test_hexagons_of_labels_hold_five_rows_at_least(connection):
+    frame = table(400)
+    frame.loc[:9, "z"] += 100
+    store(connection, frame)
+    report = sqlkrp.connect(connection).report(regression(frame), "t", label="z", **FEW)
+    counts = [count for *_, count in report.found.agreement.pairs.cells]
+    few = sum(count for count in counts if count < 5)
+    assert few
+    text = checked(report).text
+    assert f"{400 - few} rows, counted in hexagons of 5 rows or more: " in text
+    assert "1+" not in checked(report).texts
+    assert f"{few} row{'s' * (few > 1)} more in others, which are not shown." in text
 
 
 @pytest.mark.parametrize("label", ["y", None])
@@ -327,6 +366,35 @@ def test_a_regression_is_held_against_its_label(place):
     assert "label less prediction" in checked(report).text
 
 
+@pytest.mark.parametrize("size", [1e200, 1.0])
+def test_measures_of_labels_of_any_size_are_numbers(connection, size):
+    frame = table()
+    model = regression(frame)
+    store(connection, frame.assign(z=frame.z * size))
+    report = sqlkrp.connect(connection).report(model, "t", label="z", **FEW)
+    told = dict(report.found.agreement.measures)
+    said, true = model.predict(frame[columns_of(frame)]) / size, frame.z
+    off = true - said
+    assert told["r2"] == pytest.approx(1 - (off**2).mean() / true.var(ddof=0))
+    assert told["rmse"] / size == pytest.approx(math.sqrt((off**2).mean()))
+    assert told["mae"] / size == pytest.approx(off.abs().mean())
+    assert not NO_NUMBER.search(checked(report).text)
+
+
+def test_a_measure_that_there_is_none_of_is_a_dash_with_a_reason(place):
+    frame = table()
+    model = regression(frame)
+    for rows in (frame.head(1), frame.assign(z=0.1)):
+        place.store(rows)
+        page = checked(place.database.report(model, "t", label="z", **FEW))
+        assert not NO_NUMBER.search(page.text)
+        assert "whose labels are all the same" in page.text
+        assert "R² compares errors with how far labels differ" in page.text
+    place.store(frame.assign(z=1e300))
+    with pytest.raises(ColumnError, match=r"numbers of size 1e\+300, and a report takes them up"):
+        place.database.report(model, "t", label="z", **FEW)
+
+
 @pytest.mark.parametrize("kind", [bool, int, float])
 def test_classes_that_are_numbers_are_told_apart(place, kind):
     frame = table()
@@ -347,6 +415,41 @@ def test_rows_without_a_label_or_of_another_class_are_counted_apart(connection):
     report = sqlkrp.connect(connection).report(model, "t", label="y", **FEW)
     assert (report.found.agreement.unlabelled, report.found.agreement.unknown) == (3, 2)
     assert "3 rows without a label" in checked(report).text
+
+
+def test_rows_of_other_classes_are_left_out_of_calibration_too(place):
+    frame = table()
+    model, _ = classifier(frame)
+    likely = model.predict_proba(frame[columns_of(frame)])[:, 1]
+    others = likely > 0.7
+    assert 0 < others.sum() < 20
+    place.store(frame.assign(y=np.where(others, "perhaps", frame.y)))
+    found = place.database.report(model, "t", label="y", **FEW).found.agreement
+    assert found.unknown == others.sum()
+    assert sum(one.rows for one in found.calibrated) == 40 - others.sum()
+    kept = likely[~others]
+    tenths = np.floor(kept * 10)
+    wanted = [(kept[tenths == one].mean(), (frame.y == "yes")[~others][tenths == one].mean())
+              for one in np.unique(tenths)]  # fmt: skip
+    told = [(one.said, one.true) for one in found.calibrated]
+    assert np.array(told) == pytest.approx(np.array(wanted))
+
+
+@pytest.mark.parametrize("known", [0, 1, 19])
+def test_a_column_of_which_most_rows_are_of_no_class_is_no_label(connection, known):
+    frame = table()
+    frame["y"] = (frame.a > 0).astype(int)
+    plain = sqlkrp.model(LogisticRegression().fit(frame[columns_of(frame)], frame.y))
+    frame["num"] = np.where(np.arange(40) < known, 1.0, frame.b)
+    store(connection, frame)
+    told = (
+        f"'num' of t holds a class of the model in {known} of 40 rows .* its classes are 0, 1: name"
+    )
+    with pytest.raises(ColumnError, match=told):
+        sqlkrp.connect(connection).report(plain, "t", label="num", **FEW)
+    connection.execute("UPDATE t SET num = NULL WHERE num NOT IN (0, 1)")
+    if known:
+        sqlkrp.connect(connection).report(plain, "t", label="num", **FEW)
 
 
 def test_many_classes_are_a_list_of_mistakes(connection):
@@ -402,6 +505,48 @@ def test_texts_that_are_none_of_those_that_are_read_are_told(connection):
     assert "25% of the rows hold none of the values that are read" in checked(report).text
 
 
+def test_what_is_not_read_is_told_of_the_table_that_it_is_of(connection):
+    frame = table().assign(text="k", id=np.arange(40))
+    krp = sqlkrp.KRP(2, 4, random_state=0).fit(frame, include=["a", "b"])
+    store(connection, frame.drop(columns="text").assign(more=1))
+    report = sqlkrp.connect(connection).report(krp, "t", **FEW)
+    assert report.found.others == ("c", "z", "id", "more")
+    text = checked(report).text
+    assert "2 columns left out when the map was drawn" in text  # text and y
+    assert "Of the table of then, which may be another than t" in text
+    assert "t has 4 other columns, not read by the map: c, z, id, more." in text
+
+
+def test_new_texts_of_a_column_of_two_are_told_as_far_as_can_be_known(place):
+    frame = table().assign(kind=["x", "y"] * 20)
+    read = frame[["a", "b", "c", "kind"]]
+    krp = sqlkrp.KRP(2, 8, random_state=0).fit(read, categories="auto")
+    place.store(frame.assign(kind=["x", "new", "newer", None] * 10))
+    report = place.database.report(krp, "t", **FEW)
+    assert report.found.of_two == (("kind", 4),)
+    assert "Here it holds 4 values, so 2 values at least must be new" in checked(report).text
+    place.store(frame)
+    text = checked(place.database.report(krp, "t", **FEW)).text
+    assert "Here it holds 2 values, and whether one of them is new cannot be known" in text
+    place.store(frame.assign(kind=["x", "y", None, "y"] * 10))
+    of_three = sqlkrp.KRP(2, 8, random_state=0).fit(
+        place.database.source("t"), include=["a", "kind"], categories="auto"
+    )
+    assert place.database.report(of_three, "t", **FEW).found.of_two == ()
+
+
+def test_a_short_model_reads_fewer_texts_on_purpose(connection):
+    frame = table(120).assign(kind=["x", "y", "x", "z"] * 30)
+    frame["z"] += np.where(frame.kind == "z", 9, 0)
+    store(connection, frame)
+    db = sqlkrp.connect(connection)
+    model = sqlkrp.train(db.source("t"), "z", exclude=["y"], maps=[sqlkrp.KRP(2, 8)])
+    short = model.shortened(1)
+    assert [one.value for one in short.program.prepare.categories] != ["x", "y", "z"]
+    found = db.report(short, "t", **FEW).found
+    assert (found.unread, found.of_two) == ((), ())
+
+
 def test_a_training_is_told_as_far_as_it_was_recorded(connection):
     frame = table(120)
     store(connection, frame)
@@ -424,6 +569,144 @@ def test_a_training_is_told_as_far_as_it_was_recorded(connection):
     page = checked(db.report(model, "t", **FEW))
     assert "penalty, a row" not in page.text
     assert "How it was found" in page.text
+
+
+def test_what_the_whole_model_is_worth_is_not_told_of_a_short_one(connection, run_cli, tmp_path):
+    frame = table(120)
+    store(connection, frame)
+    db = sqlkrp.connect(connection)
+    model = sqlkrp.train(db.source("t"), "y", exclude=["z"], maps=[sqlkrp.KRP(2, 8)])
+    page = checked(db.report(model, "t", **FEW))
+    assert "rows held out" in page.text
+    assert "before it was shortened" not in page.text
+    short = model.shortened(1)
+    page = checked(db.report(short, "t", **FEW))
+    assert page.text.count("rows held out") == page.text.count("rows held out, before it was short")
+    assert "before it was shortened to the strongest 1 of" in page.text
+    assert " gains" not in page.text.partition("How it was found")[0]
+    assert "said in training, before it was shortened" in page.text
+    short.save(tmp_path / "short.json")
+    told = run_cli("inspect", "short.json").stdout
+    assert "held out, before it was shortened  " in told
+    assert "\nheld out  " not in told
+    assert all("before it was shortened" in one for one in short._judged() if "columns" not in one)
+
+
+def test_the_chart_of_penalties_names_no_line_that_it_does_not_show(connection):
+    frame = table(120)
+    store(connection, frame)
+    db = sqlkrp.connect(connection)
+    model = sqlkrp.train(db.source("t"), "z", exclude=["y"], maps=[sqlkrp.KRP(2, 40)])
+    columns, *_ = (one for one in model.training["candidates"] if one["name"] == "columns")
+    krp = next(one for one in model.training["candidates"] if one["maps"])
+    columns["by_penalty"] = [[x, -50.0] for x, _ in krp["by_penalty"]]
+    found = db.report(model, "t", **FEW)
+    chart = found.html.partition("against the penalty")[2].partition("</svg>")[0]
+    assert "KRP" in chart
+    assert ">columns<" not in chart
+    assert "1 other candidate, which came to less" in checked(found).text
+
+
+def test_classes_that_are_numbers_are_in_the_order_of_numbers(connection):
+    frame = table(300)
+    frame["y"] = np.array(["9", "10", "100"])[np.digitize(frame.a, [-0.5, 0.5])]
+    store(connection, frame)
+    model = sqlkrp.model(LogisticRegression().fit(frame[["a", "b", "c"]], frame.y))
+    report = sqlkrp.connect(connection).report(model, "t", label="y", **FEW)
+    assert report.found.agreement.classes == ("10", "100", "9")
+    grid = report.html.partition('class="grid"')[2].partition("</table>")[0]
+    assert re.findall(r'<th scope="row">(\d+)', grid) == ["9", "10", "100"]
+    assert re.findall(r'<th scope="col">(\d+)', grid) == ["9", "10", "100"]
+    cells = np.array(re.findall(r"<td[^>]*>(\d+)", grid), dtype=int).reshape(3, 3)
+    said = model.predict(frame[["a", "b", "c"]])
+    assert cells[0, 1] == ((frame.y == "9") & (said == "10")).sum()
+    assert cells[2, 2] == ((frame.y == "100") & (said == "100")).sum()
+
+
+def test_of_many_classes_the_most_frequent_are_listed(connection):
+    frame = table(2000)
+    frame["y"] = [f"class{int(one)}" for one in (frame.a * 12 + 20).clip(0, 39)]
+    store(connection, frame)
+    model = sqlkrp.model(LogisticRegression(max_iter=30).fit(frame[["a", "b", "c"]], frame.y))
+    report = sqlkrp.connect(connection).report(model, "t", label="y", **FEW)
+    said = pd.Series(model.predict(frame[["a", "b", "c"]])).value_counts()
+    listed = report.html.partition("What is said, how often")[2].partition("</table>")[0]
+    names = re.findall(r'<th scope="row">(class\d+)', listed)
+    assert len(names) == 30
+    assert [said.get(one, 0) for one in names] == sorted(said, reverse=True)[:30]
+    assert "and 10 classes more" in checked(report).text
+
+
+def test_long_names_of_classes_are_cut_in_the_matrix(connection):
+    frame = table()
+    names = ["a" * 60, "<b" + "b" * 60]
+    frame["y"] = np.where(frame.a > 0, *names)
+    store(connection, frame)
+    model = sqlkrp.model(LogisticRegression().fit(frame[["a", "b", "c"]], frame.y))
+    report = sqlkrp.connect(connection).report(model, "t", label="y", **FEW)
+    checked(report)
+    grid = report.html.partition('class="grid"')[2].partition("</table>")[0]
+    for name in names:
+        cut = f'title="{words(name)}">{words(name[:19])}…</th>'
+        assert grid.count(cut) == 2
+
+
+def test_one_of_a_thing_is_no_plural(connection):
+    frame = table()
+    store(connection, frame.head(1))
+    db = sqlkrp.connect(connection)
+    pages = [db.report(a_map(frame), "t"), db.report(regression(frame), "t", label="z"),
+             db.report(classifier(frame)[0], "t", label="y")]  # fmt: skip
+    store(connection, frame.head(2), "two")
+    pages.append(db.report(a_map(frame), "two", rows=2))
+    for page in pages:
+        assert not re.search(r"\b1 (?:rows|pairs|features|inputs|columns|draws)\b|classs",
+                             checked(page).text + page.html)  # fmt: skip
+
+
+def head(page):
+    return page.text.partition("This page holds")[0]
+
+
+def test_the_head_says_in_plain_words_that_the_columns_are_kept(connection):
+    frame = table(200)
+    frame["w"] = frame.a + 2 * frame.b
+    frame["w"] += np.random.default_rng(1).normal(size=200)
+    store(connection, frame)
+    db = sqlkrp.connect(connection)
+    options = {"include": ["a", "b", "c"], "folds": 3}
+    model = sqlkrp.train(db.source("t"), "w", maps=[sqlkrp.KRP(2, 4)], **options)
+    assert model.training["taken"] == model.training["raw"]
+    told = model.training["taken_because"]
+    gain = re.search(r"gains (\S+ ± \S+) on", told)[1]
+    page = checked(db.report(model, "t", label="w", **FEW))
+    assert "The columns alone are kept: the best map beside them, " in head(page)
+    assert f"4 features, gained {gain}." in head(page)
+    assert "they are kept" not in head(page)
+    assert "200 rows; it may have been trained on them" in head(page)
+    model.training["taken_because"] = "nothing else was tried"
+    page = checked(db.report(model, "t", **FEW))
+    assert "The columns alone are kept: nothing else was tried." in head(page)
+
+
+def test_the_head_says_what_is_no_longer_as_it_was(connection):
+    frame = table().assign(kind=["x", "y", "x", "z"] * 10, two=["x", "y"] * 20)
+    read = [*"abc", "kind", "two"]
+    krp = sqlkrp.KRP(2, 8, scaling="standard", random_state=0)
+    krp.fit(frame[read], categories="auto")
+    store(connection, frame)
+    db = sqlkrp.connect(connection)
+    page = checked(db.report(krp, "t", **FEW))
+    assert not re.search("has moved|holds texts", head(page))
+    later = frame.assign(
+        b=frame.b + 2 * frame.b.std(ddof=0), c=frame.c - 1.5 * frame.c.std(ddof=0),
+        kind=["x", "y", "new", "y"] * 10, two=["x", "y", "new", "y"] * 10,
+    )  # fmt: skip
+    store(connection, later, "later")
+    text = head(checked(db.report(krp, "later", **FEW)))
+    assert "b has moved by 2 standard deviations since the map was made, and 1 other input" in text
+    assert "kind holds texts that are not read, in 25% of the rows." in text
+    assert "two holds texts that the map does not know." in text
 
 
 # --- what there may be ----------------------------------------------------------------------------
@@ -455,6 +738,43 @@ def test_every_kind_of_map_has_a_page(connection, one):
     assert ("Not measured" in page.text) != measured
 
 
+def test_a_map_that_is_exact_is_said_to_be(connection):
+    frame = table()
+    store(connection, frame)
+    exact = sqlkrp.Monomials(2).fit(frame[["a", "b", "c"]])
+    page = checked(sqlkrp.connect(connection).report(exact, "t", rows=30))
+    assert "Squared distances are exact but for rounding." in page.text
+    assert "times the floor" not in page.text
+    assert not re.search(r"\de-\d+%", page.text)
+
+
+def test_equal_rows_have_a_page_that_says_that_nothing_was_measured(place):
+    frame = pd.DataFrame({"a": [1.5] * 50, "b": [2.5] * 50})
+    place.store(frame)
+    report = place.database.report(a_map(table(names=("a", "b"))), "t", **FEW)
+    assert "Not measured: no two rows are at a distance." in checked(report).text
+
+
+def test_numbers_of_features_are_refused_where_they_cannot_be_chosen(connection, run_cli, tmp_path):
+    frame = table()
+    store(connection, frame)
+    db = sqlkrp.connect(connection)
+    model, front = classifier(frame)
+    for one in (sqlkrp.PCA(2), sqlkrp.Monomials(2)):
+        one.fit(frame[["a", "b", "c"]])
+        with pytest.raises(ParameterError, match="components=4 is of maps whose number"):
+            db.report(one, "t", **OF_FOUR)
+    with pytest.raises(ParameterError, match="a model weighs the features that it has: leave it"):
+        db.report(model, "t", **OF_FOUR)
+    assert db.report(model, "t", map=front, **OF_FOUR).found.distances.measured.curve
+    sqlkrp.PCA(2).fit(frame[["a", "b"]]).save(tmp_path / "pca.json")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    told = run_cli("report", "pca.json", "--file", "t.csv", "--components", 4, "-o", "r.html",
+                   code=2).stderr  # fmt: skip
+    assert "--components 4 is of maps whose number of features can be chosen" in told
+    assert len(told.strip().splitlines()) == 1
+
+
 def test_rows_of_zeros_and_a_single_column_have_a_page(place):
     frame = pd.DataFrame({"a": [0.0] * 5 + [1.0, 2.0, -1.0]})
     place.store(frame)
@@ -483,8 +803,8 @@ def test_what_an_engine_does_not_take_is_told(tmp_path):
     weights = {"intercept": 0.0, "coef": np.ones(2100)}
     with contextlib.closing(SQLite(tmp_path / "t.sqlite")) as sqlite:
         sqlite.store(frame)
-        given = {"rows": 5, "runs": 1, "components": [10]}
-        page = checked(sqlite.database.report(wide, "t", **given))
+        given = {"rows": 5, "runs": 1}
+        page = checked(sqlite.database.report(wide, "t", components=[10], **given))
         assert "sqlite takes at most 2,000 entries in a SELECT" in page.text
         assert "Not compared, as sqlite does not take the SQL" in page.text
         model = sqlkrp.model(map=wide, **weights)
@@ -634,6 +954,26 @@ def test_the_command_writes_a_page_that_says_how_to_repeat_it(run_cli, tmp_path)
     assert (tmp_path / "r.html").read_text() == page
     run_cli("report", "krp.map.json", "--file", "t.csv", "-o", "t.csv", "--replace", code=2)
     run_cli("report", "krp.map.json", "--file", "t.csv", code=2)
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "sqlite"])
+def test_the_command_does_not_write_over_the_database_that_it_reads(run_cli, tmp_path, kind):
+    path = tmp_path / f"t.{kind}"
+    if kind == "duckdb":
+        with duckdb.connect(path) as connection:
+            store(connection, table())
+    else:
+        with contextlib.closing(SQLite(path)) as sqlite:
+            sqlite.store(table())
+    a_map(table()).save(tmp_path / "krp.json")
+    (tmp_path / "link").symlink_to(path)
+    before = path.read_bytes()
+    name = path.name
+    for db, out in ((name, f"./{name}"), ("link", str(path)), (f"{kind}:{name}", "link")):
+        done = run_cli("report", "krp.json", "--db", db, "--table", "t", "-o", out, "--replace",
+                       code=2)  # fmt: skip
+        assert "is read by this: write to another file" in done.stderr
+        assert path.read_bytes() == before
 
 
 def test_the_command_of_a_model_takes_its_label_and_its_map(run_cli, tmp_path):

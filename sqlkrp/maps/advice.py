@@ -74,7 +74,8 @@ def warn_of_features(count: int, monomials: int, columns: int, degree: int, coef
 
 def counted(count: int, what: str) -> str:
     """A number of things in words."""
-    return f"{count:,} {what}" + ("" if count == 1 else "s")
+    several = "es" if what.endswith("s") else "s"  # such as classes
+    return f"{count:,} {what}" + ("" if count == 1 else several)
 
 
 def listed(names: Sequence[str]) -> str:

@@ -86,6 +86,7 @@ class Model(Predicting):
         if not told:
             return {}
         metric, where = told["metric"], "in folds" if told["held_out"] is None else "held out"
+        where += "" if self.shortening is None else ", before it was shortened"
         value = (told["held_out"] or told["in_folds"]).get(metric)
         raw = next(one["mean"] for one in told["candidates"] if one["name"] == told["raw"])
         found = {f"{metric}, {where}": value, f"{metric} of columns alone, in folds": raw}

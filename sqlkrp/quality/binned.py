@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -52,6 +52,12 @@ class Binned:
     """Column and row of a hexagon in halves of the lattice's steps, and how many are in it."""
     strips: tuple[tuple[float, float, int], ...]
     """The mean of the first number, that of the second, and how many: first numbers near others."""
+
+    def of_at_least(self, fewest: int) -> Binned:
+        """Without hexagons and strips of fewer."""
+        cells = tuple(one for one in self.cells if one[-1] >= fewest)
+        strips = tuple(one for one in self.strips if one[-1] >= fewest)
+        return replace(self, cells=cells, strips=strips)
 
     @property
     def count(self) -> int:

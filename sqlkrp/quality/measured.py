@@ -26,6 +26,7 @@ __all__ = [
     "Distortion",
     "Draw",
     "Measured",
+    "NoDistanceError",
     "Step",
     "draw_of",
     "predicted_of",
@@ -40,6 +41,10 @@ ZERO = 1e-12
 NORMAL = math.sqrt(2 / math.pi)
 # More features help if distortion is lower by such a share, and by so many standard errors.
 _WORTH, _SURE = 0.05, 2.0
+
+
+class NoDistanceError(ColumnError):
+    """All rows are equal by the kernel."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,7 @@ class Draw:
         """Of counts and averages over pairs, and of the distortions at some ranks."""
         rows, pairs, apart, mean, square, bias, error, kernel_bias, errors, sizes = sums
         if not apart:
-            raise ColumnError(
+            raise NoDistanceError(
                 f"of {rows:,} rows no two are at a distance by the kernel: there is nothing to "
                 "measure; give a table of rows that differ"
             )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sqlkrp.maps.advice import counted
 from sqlkrp.quality.binned import TALL, Binned
 from sqlkrp.report.axes import (
     DASHES,
@@ -68,7 +69,8 @@ def levels_of(found: Binned) -> list[int]:
     """From how many on a hexagon has each of the levels: powers of a number, up to the most."""
     most = max(count for *_, count in found.cells)
     steps = len(LEVELS)
-    levels = [math.ceil(most ** (place / steps)) for place in range(steps)]
+    least = min(count for *_, count in found.cells)
+    levels = [math.ceil(least * (most / least) ** (place / steps)) for place in range(steps)]
     return list(dict.fromkeys(levels))
 
 
@@ -106,5 +108,6 @@ def hexagons_chart(name: str, found: Binned, across: str, up: str, line: str) ->
         axes.set_ylabel(up)
         axes.legend(loc="upper left")
 
-    told = f"{up} against {across}, {found.count:,} pairs counted in {len(found.cells):,} hexagons"
+    counts = f"{counted(found.count, 'pair')} counted in {counted(len(found.cells), 'hexagon')}"
+    told = f"{up} against {across}, {counts}"
     return drawn(name, told, (WIDE, WIDE), draw)

@@ -10,12 +10,15 @@ from sqlkrp.errors import ParameterError
 from sqlkrp.maps.allowed import Switch
 from sqlkrp.models.explaining import Explanation
 from sqlkrp.models.importance import Importance
+from sqlkrp.models.shortening import Shortening
 from sqlkrp.quality.asked import Asked, asked_of
 from sqlkrp.quality.binned import Binned
 from sqlkrp.quality.measured import Measured, Step
 from sqlkrp.verification import Verification
 
 __all__ = [
+    "FEWEST_IN_CELL",
+    "FEWEST_ROWS",
     "Agreement",
     "Calibrated",
     "Column",
@@ -27,6 +30,11 @@ __all__ = [
     "Wanted",
     "wanted_of",
 ]
+
+#: Of fewer rows a page shows no means, quantiles or hexagons: they would be the rows.
+FEWEST_ROWS = 20
+#: A hexagon of labels is shown if it holds so many rows.
+FEWEST_IN_CELL = 5
 
 
 @dataclass(frozen=True)
@@ -165,14 +173,20 @@ class Found:
     wanted: Wanted
     n_features: int
     columns: Mapping[str, str]
-    """What becomes of each column."""
+    """What became of each column of the table that it was drawn or trained on."""
+    others: tuple[str, ...]
+    """Columns of this table of which nothing is read, and nothing was recorded."""
     inputs: tuple[Column, ...]
     unread: tuple[tuple[str, float], ...]
     """Columns of texts, of which some share of the rows holds none that is read."""
+    of_two: tuple[tuple[str, int], ...]
+    """Columns of two values, read as one indicator, and how many values they hold here."""
     distances: Distances | None
     without_distances: str
     """Why there are none."""
     training: Mapping[str, Any] | None
+    """How it was found; of a short model, how the whole one was, and what that one is worth."""
+    shortening: Shortening | None
     agreement: Agreement | None
     cost: Cost
     terms: Explanation | Importance | None
@@ -180,3 +194,8 @@ class Found:
     verification: Verification | None
     """None of what the engine does not take; then the cost says why."""
     version: str
+
+    @property
+    def is_small(self) -> bool:
+        """Whether there are so few rows that means and quantiles would be their values."""
+        return self.rows < FEWEST_ROWS

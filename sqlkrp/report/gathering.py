@@ -18,11 +18,12 @@ from sqlkrp.models.explaining import Explanation, explain
 from sqlkrp.models.importance import Importance, decided, importance
 from sqlkrp.models.model import Model
 from sqlkrp.quality.asked import Family, family_of
+from sqlkrp.quality.measured import NoDistanceError
 from sqlkrp.quality.measuring import curve_of, measured
 from sqlkrp.report.agreeing import agreement_in
 from sqlkrp.report.costing import cost_of
 from sqlkrp.report.found import Agreement, Distances, Found, Spent, Wanted
-from sqlkrp.report.holding import held_in
+from sqlkrp.report.holding import held_in, of_two_in
 from sqlkrp.sql.options import Options
 from sqlkrp.version import __version__
 
@@ -52,6 +53,7 @@ def gathered(
         distances, why_not = _distances(sample, one, wanted)
         agreement, spent = _agreement(sample, fitted, wanted)
         terms, no_terms = _terms(sample, fitted)
+        columns = fitted.training["columns"] if fitted.training else fitted.columns_
         inputs, unread = held_in(sample, fitted)
         drawn = TableSource(session, sample.data)
         check = None
@@ -67,12 +69,17 @@ def gathered(
             sample=sample.count,
             wanted=wanted,
             n_features=_n_features(fitted),
-            columns=fitted.training["columns"] if fitted.training else fitted.columns_,
+            columns=columns,
+            others=tuple(
+                one for one in sample.whole.types if one not in columns and one != wanted.label
+            ),
             inputs=inputs,
             unread=unread,
+            of_two=of_two_in(sample, fitted),
             distances=distances,
             without_distances=why_not,
             training=fitted.training,
+            shortening=fitted.shortening if isinstance(fitted, Model) else None,
             agreement=agreement,
             cost=cost_of(sample, fitted, wanted, spent),
             terms=terms,
@@ -112,6 +119,7 @@ def _distances(
 ) -> tuple[Distances | None, str]:
     """How far they are off, or why nobody knows."""
     if one is None:
+        _require_none_chosen(wanted, "a model weighs the features that it has")
         return None, (
             "a model weighs features and estimates no kernel itself: give the map that it was "
             "trained with (--map-file MAP), or see what sqlkrp distortion says of that"
@@ -119,12 +127,20 @@ def _distances(
     try:
         family = family_of(one)
     except ParameterError as bad:
+        _require_none_chosen(wanted, "this one estimates no kernel")
         return None, str(bad)
+    if not family.last.is_random or family.last.counted_by is None:
+        _require_none_chosen(
+            wanted, "this one is no random draw, which alone has any number of them"
+        )
     if sample.count < 2:
         return None, "there are no two rows, between which there would be a distance"
     bench = Bench(sample, family)
     asked = replace(wanted.asked, components=())
-    own = measured(family, bench, asked)
+    try:
+        own = measured(family, bench, asked)
+    except NoDistanceError:
+        return None, "no two rows are at a distance"
     sizes = wanted.asked.components or _sizes(own.components)
     found = replace(own, curve=_curve(family, bench, sizes, wanted, own.components))
     other = family.with_other_pool()
@@ -133,6 +149,15 @@ def _distances(
     others = () if other is None else _curve(other[1], bench, sizes, wanted)
     pairs = None if family.kernel.is_centred else bench.binned(family.map.program, _ACROSS)
     return Distances(found, other and other[0] if others else None, others, pairs), ""
+
+
+def _require_none_chosen(wanted: Wanted, why: str) -> None:
+    """Raise ParameterError if other numbers of features are asked for, and there can be none."""
+    if wanted.asked.components:
+        raise ParameterError(
+            f"components={wanted.asked.components[0]} is of maps whose number of features can be "
+            f"chosen, and {why}: leave it out"
+        )
 
 
 def _sizes(own: int) -> tuple[int, ...]:

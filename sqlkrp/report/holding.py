@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,9 +14,10 @@ from sqlkrp.maps.feature_map import FeatureMap
 from sqlkrp.maps.fitted import Fitted
 from sqlkrp.models.model import Model
 from sqlkrp.report.found import Column
+from sqlkrp.sql.names import quote
 from sqlkrp.stages import Category
 
-__all__ = ["held_in"]
+__all__ = ["held_in", "of_two_in"]
 
 # Of shares that are added up.
 _ROUNDING = 1e-9
@@ -41,7 +43,33 @@ def held_in(
 
 def _reads_all(fitted: Fitted) -> bool:
     """Whether there is an indicator for each text; encoders of others may drop one on purpose."""
+    if isinstance(fitted, Model) and fitted.shortening is not None:
+        return False  # it has those of its terms
     return isinstance(fitted, FeatureMap) or bool(fitted.training)
+
+
+def of_two_in(sample: Sample, fitted: Fitted) -> tuple[tuple[str, int], ...]:
+    """Columns of two values, of which the second has an indicator, and how many they hold here.
+
+    Any other value is read as the first, and which that was nobody kept.
+    """
+    if not _reads_all(fitted):
+        return ()
+    counts = Counter(
+        one.column
+        for one in fitted.twin.prepare.categories
+        if isinstance(one.value, str) or one.missing
+    )
+    session = sample.session
+    found = []
+    for column in (name for name, count in counts.items() if count == 1):
+        name = quote(column, session.dialect)
+        ((values, there, rows),) = session.rows(
+            f"SELECT COUNT(DISTINCT {name}), COUNT({name}), COUNT(*) FROM {sample.whole.relation}",
+            "counting the values of a column",
+        )
+        found.append((column, int(values) + (there < rows)))
+    return tuple(found)
 
 
 def _unread(

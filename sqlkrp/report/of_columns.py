@@ -7,8 +7,17 @@ from typing import Any
 from sqlkrp.maps.advice import counted
 from sqlkrp.models.explaining import Explanation
 from sqlkrp.models.importance import Importance
-from sqlkrp.report.found import Column, Found
-from sqlkrp.report.pieces import MOST_ROWS, figure, numbers, percent, section, sentence, table
+from sqlkrp.report.found import FEWEST_ROWS, Column, Found
+from sqlkrp.report.pieces import (
+    MOST_ROWS,
+    figure,
+    numbers,
+    percent,
+    plain,
+    section,
+    sentence,
+    table,
+)
 from sqlkrp.report.score_charts import strongest_chart
 from sqlkrp.report.text import Html, element, joined, shortened
 
@@ -45,10 +54,18 @@ def _inputs(found: Found) -> Html:
     rows = [_column_row(one, known) for one in ordered[:MOST_ROWS]]
     moved, then = (["moved"], ["then", "±"]) if known else ([], [])
     head = ["input", *moved, "mean", "±", *then, "missing"]
+    title = element("h3", counted(len(found.inputs), "input"))
+    if found.is_small:
+        text = (
+            f"{shortened(found.table, 80)} has {counted(found.rows, 'row')}, and of fewer than "
+            f"{FEWEST_ROWS} means would tell the rows: they are left out."
+        )
+        return joined(title, _unread(found), element("p", text, class_="note"))
     lines = [
-        element("h3", counted(len(found.inputs), "input")),
+        title,
         _farthest(ordered[0]) if known else Html(),
         _unread(found),
+        _of_two(found),
         element("p", told, class_="note"),
         table(head, rows[:_SEEN]),
     ]
@@ -66,14 +83,36 @@ def _left_out(found: Found) -> Html:
         if what.startswith("left out")
     ]
     if not named:
-        return Html()
+        return _others(found)
     rows = named[:MOST_ROWS]
+    was = "drawn" if found.kind == "map" else "trained"
     return joined(
-        element("h3", f"{counted(len(named), 'column')} left out"),
+        element("h3", f"{counted(len(named), 'column')} left out when the {found.kind} was {was}"),
+        element(
+            "p",
+            f"Of the table of then, which may be another than {shortened(found.table, 80)}: what "
+            "could not be read as it was. What was excluded or kept beside, or not among what was "
+            "included, is not recorded.",
+            class_="note",
+        ),
         element(
             "div", table(("column", "why"), rows, len(named) - len(rows), "column"), class_="texts"
         ),
+        _others(found),
     )
+
+
+def _others(found: Found) -> Html:
+    """Columns of this table that nothing is known of."""
+    if not found.others:
+        return Html()
+    names = ", ".join(shortened(one, 60) for one in found.others[:_SEEN])
+    more = len(found.others) - _SEEN
+    told = (
+        f"{shortened(found.table, 80)} has {counted(len(found.others), 'other column')}, not read "
+        f"by the {found.kind}: {names}" + (f" and {more:,} more." if more > 0 else ".")
+    )
+    return element("p", told, class_="note")
 
 
 def _farthest(one: Column) -> Html:
@@ -96,6 +135,23 @@ def _unread(found: Found) -> Html:
     ))  # fmt: skip
 
 
+def _of_two(found: Found) -> Html:
+    """Texts of two, of which only one is known."""
+    lines = []
+    for name, count in found.of_two[:MOST_ROWS]:
+        told = (
+            f"{shortened(name, 80)} had two values, and is read as whether it holds the second: "
+            "any other counts as the first, which nobody kept."
+        )
+        told += f" Here it holds {counted(count, 'value')}"
+        if count > 2:
+            told += f", so {counted(count - 2, 'value')} at least must be new."
+        else:
+            told += ", and whether one of them is new cannot be known."
+        lines.append(element("p", told, class_="bad" if count > 2 else "note"))
+    return joined(*lines)
+
+
 def _column_row(one: Column, known: bool) -> list[Any]:
     """A row of the table; nothing where nobody knows what was before."""
     moved, then = [], []
@@ -107,7 +163,7 @@ def _column_row(one: Column, known: bool) -> list[Any]:
         then = [f"{one.mean_before:.4g}", f"{one.std_before:.3g}"]
     missing = percent(one.share_missing) if one.share_missing else "0"
     return [
-        shortened(one.name, 80), *moved, f"{one.mean:.4g}", f"{one.std:.3g}", *then, missing,
+        shortened(one.name, 80), *moved, plain(one.mean), plain(one.std, 3), *then, missing,
     ]  # fmt: skip
 
 

@@ -7,12 +7,21 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
+from sqlkrp.maps.advice import counted
 from sqlkrp.report.found import Found
-from sqlkrp.report.pieces import MOST_ROWS, figure, measure, numbers, section, table
+from sqlkrp.report.pieces import MOST_ROWS, figure, measure, numbers, plain, section, table
 from sqlkrp.report.text import Html, brief, element, joined, shortened
-from sqlkrp.report.training_charts import candidates_chart, penalties_chart, sizes_chart
+from sqlkrp.report.training_charts import (
+    candidates_chart,
+    in_sight,
+    penalties_chart,
+    sizes_chart,
+)
 
 __all__ = ["training"]
+
+# Lines against the penalty that can be told apart.
+_LINES = 4
 
 
 def training(found: Found) -> Html:
@@ -47,7 +56,11 @@ def training(found: Found) -> Html:
     penalties = [one for one in _best_first(told) if len(one.get("by_penalty", ())) > 2]
     if penalties:
         caption = "What the penalty does: too little learns noise, too much learns nothing."
-        charts.append(figure(penalties_chart(told, penalties[:4]), caption))
+        shown = in_sight(told, penalties[:_LINES])
+        if len(shown) < len(penalties):
+            others = counted(len(penalties) - len(shown), "other candidate")
+            caption += f" {others}, which came to less, are in the numbers."
+        charts.append(figure(penalties_chart(told, shown), caption))
     rows = [
         (shortened(one["name"], 80), f"{one['mean']:.4f}", f"{one['spread']:.4f}",
          f"{one['features']:,}", f"{one['penalty']:.0e}")
@@ -59,11 +72,12 @@ def training(found: Found) -> Html:
         element(
             "p",
             f"A {told['task']} of ", element("b", told["label"]),
-            f": {told['rows']:,} rows to learn from in {told['folds']} folds, "
+            f": {counted(told['rows'], 'row')} to learn from in {told['folds']} folds, "
             f"{told['test_rows']:,} held out of everything.",
         ),
+        _before(found),
         _leaks(told),
-        element("div", *charts, element("div", _judged(told)), class_="charts"),
+        element("div", *charts, element("div", _judged(told, found)), class_="charts"),
         numbers("The numbers", all_of_them),
     )  # fmt: skip
 
@@ -96,23 +110,35 @@ def _leaks(told: Mapping[str, Any]) -> Html:
     ))  # fmt: skip
 
 
-def _judged(told: Mapping[str, Any]) -> Html:
+def _before(found: Found) -> Html:
+    """Of what model all this is told, where it is another."""
+    if found.shortening is None:
+        return Html()
+    text = (
+        f"All of this is of the model before it was shortened to {found.shortening.title}: of the "
+        "short one nothing was measured there."
+    )
+    return element("p", text, class_="bad")
+
+
+def _judged(told: Mapping[str, Any], found: Found) -> Html:
     """What rows said that were held out."""
     judged, where = told["held_out"], "held out"
     if judged is None:
         judged, where = told["in_folds"], "in folds"
     apart = ("rows", "confusion", "residuals", "predictions")
     rows = [
-        (measure(name), "unknown" if value is None else f"{value:.4g}",
+        (measure(name), _of_folds(value),
          _of_folds(told["in_folds"].get(name)))
         for name, value in judged.items()
         if name not in apart
     ]  # fmt: skip
+    how = "which it had not seen" if found.shortening is None else "before it was shortened"
     return joined(
-        element("h3", f"On {judged['rows']:,} rows {where}, which it had not seen"),
+        element("h3", f"On {counted(judged['rows'], 'row')} {where}, {how}"),
         table(("measure", where, "in folds"), rows),
     )
 
 
 def _of_folds(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.4g}"
+    return "unknown" if value is None else plain(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,9 +10,14 @@ from sqlkrp.maps.advice import counted
 from sqlkrp.report.text import Html, element, joined
 
 __all__ = [
-    "MOST_ROWS", "figure", "key", "measure", "numbers", "percent", "section", "sentence", "table",
+    "MOST_ROWS", "NONE", "figure", "is_rounding", "key", "measure", "numbers", "off", "percent",
+    "plain", "section", "sentence", "table",
 ]  # fmt: skip
 
+# A map that is drawn at random comes to no such distortion, and one that is exact to less.
+_ROUNDING = 1e-6
+#: In the place of a number that there is none of.
+NONE = "\N{EN DASH}"
 #: Rows of a table of what there may be many of.
 MOST_ROWS = 30
 # How measures are called where there is room for more than a word.
@@ -20,7 +26,22 @@ _MEASURES = {"r2": "R²", "rmse": "root mean square error", "mae": "mean absolut
 
 def percent(share: float) -> str:
     """A share in few characters."""
-    return f"{100 * share:.3g}%"
+    return f"{100 * share:.3g}%" if math.isfinite(share) else NONE
+
+
+def off(share: float) -> str:
+    """How far a distance is off, as a share; rounding is no error of a map."""
+    return "rounding" if is_rounding(share) else percent(share)
+
+
+def is_rounding(share: float) -> bool:
+    """Whether a distortion is that of a map which is exact."""
+    return abs(share) < _ROUNDING
+
+
+def plain(value: float, digits: int = 4) -> str:
+    """A number in so many digits; a dash for what is none."""
+    return f"{value:.{digits}g}" if math.isfinite(value) else NONE
 
 
 def measure(name: str) -> str:

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from sqlkrp.errors import ColumnError
+from sqlkrp.maps.advice import counted
 from sqlkrp.report.found import Agreement, Calibrated
 from sqlkrp.report.scored import Scores
+from sqlkrp.report.text import shortened
 from sqlkrp.training.metrics import METRICS
 
 __all__ = ["of_classes"]
@@ -21,6 +23,8 @@ _BINS = 10
 _MOST_CLASSES = 200
 # A label may hold other values than the model's classes, but not one for each row.
 _OTHER_VALUES = 1_000
+# Classes that an error names.
+_NAMED = 5
 
 #: From what an engine has of a class to its place; None of what is no class.
 Place = Callable[[Any], int | None]
@@ -76,10 +80,12 @@ def _confused(scores: Scores, found: Agreement, place: Place) -> Agreement:
             unknown += int(count)
         else:
             confusion[row, column] += count
-    if not confusion.sum():
+    known = int(confusion.sum())
+    if unknown > known or not known:
         raise ColumnError(
-            f"column {scores.label!r} of {scores.source.name} holds no class of the model, "
-            f"such as {', '.join(found.classes[:5])}: name its label, or leave it out"
+            f"column {scores.label!r} of {scores.source.name} holds a class of the model in "
+            f"{known:,} of {counted(known + unknown, 'row')} that have a label; its classes are "
+            f"{_listed(found.classes)}: name its label, or leave it out"
         )
     return replace(
         found,
@@ -89,6 +95,12 @@ def _confused(scores: Scores, found: Agreement, place: Place) -> Agreement:
         measures=_measures_of(confusion),
         calibrated=_calibrated(scores, place),
     )
+
+
+def _listed(classes: Sequence[str]) -> str:
+    """The first of them, and how many more there are."""
+    told = ", ".join(shortened(one, 40) for one in classes[:_NAMED])
+    return told + (f" and {len(classes) - _NAMED:,} more" if len(classes) > _NAMED else "")
 
 
 def _require_few_values(scores: Scores, n_classes: int) -> None:
@@ -123,8 +135,11 @@ def _calibrated(scores: Scores, place: Place) -> tuple[Calibrated, ...]:
     )
     sums = np.zeros((_BINS, 3))
     for tenth_of, true, answer, count, total in rows:
+        is_of = place(true)
+        if is_of is None:  # of a class that the model does not know: left out here, too
+            continue
         at = min(_BINS - 1, max(0, round(tenth_of)))
-        is_so = place(true) == (place(answer) if several else 1)
+        is_so = is_of == (place(answer) if several else 1)
         sums[at] += (float(total), count if is_so else 0, count)
     return tuple(
         Calibrated(total / count, so / count, int(count)) for total, so, count in sums if count

@@ -9,6 +9,7 @@ from sqlkrp.engines.cells import binned_in
 from sqlkrp.errors import ColumnError
 from sqlkrp.report.found import Agreement, Residuals
 from sqlkrp.report.scored import COUNTING, Scores
+from sqlkrp.sql.cells import extent_of
 from sqlkrp.sql.names import number
 
 __all__ = ["of_numbers"]
@@ -17,6 +18,8 @@ __all__ = ["of_numbers"]
 _ACROSS = 26
 # Strips of residuals a root mean square, and how many of these are shown on each side.
 _STRIPS, _SIDES = 6, 4
+# Sums of more than a thousand million of such numbers have room in the range.
+_LARGEST = 1e290
 _SHARES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 
@@ -55,33 +58,59 @@ def _predicted(scores: Scores, found: Agreement) -> Agreement:
     )
     double = dialect.float_types["float64"]
     points = f"(SELECT CAST(x AS {double}) AS x, CAST(y AS {double}) AS y FROM {points} AS q)"
+    _require_in_range(scores, points)
     pairs = binned_in(session, points, _ACROSS, COUNTING)
     if pairs is None:
         raise ColumnError(
             f"column {scores.label!r} of {scores.source.name} has no value where the model "
             "says one: name its label, or leave it out"
         )
-    ((mean, square, size, off),) = scores.rows(
-        "SELECT AVG(y), AVG((y - x) * (y - x)), AVG(ABS(y - x)), AVG(y - x) "
-        f"FROM {points} AS points"
-    )
-    middle = number(float(mean), "float64", dialect)
-    ((spread,),) = scores.rows(
-        f"SELECT AVG((y - {middle}) * (y - {middle})) FROM {points} AS points"
-    )
-    measures = {
-        "r2": 1 - float(square) / float(spread) if spread else math.nan,
-        "rmse": math.sqrt(square),
-        "mae": float(size),
-        "mean residual": float(off) if abs(off) > 1e-9 * math.sqrt(square) else 0.0,
-    }
+    root, measures = _measures(scores, points, max(abs(pairs.grid.low), abs(pairs.grid.high)))
     return replace(
         found,
         unlabelled=scores.n_rows - pairs.count,
         measures=tuple(measures.items()),
         pairs=pairs,
-        residuals=_residuals(scores, points, math.sqrt(square)),
+        residuals=_residuals(scores, points, root),
     )
+
+
+def _measures(scores: Scores, points: str, largest: float) -> tuple[float, dict[str, float]]:
+    """The root mean square of what labels are off, and what is told of that.
+
+    In units of about the largest number, a power of 2 as that rounds nothing: squares of others may
+    leave the range.
+    """
+    dialect = scores.session.dialect
+    unit = math.ldexp(1.0, math.frexp(largest)[1] - 1) if largest else 1.0
+    by = number(1 / unit, "float64", dialect)
+    small = f"(SELECT x * {by} AS x, y * {by} AS y FROM {points} AS points)"
+    ((mean, square, size, off, least, most),) = scores.rows(
+        "SELECT AVG(y), AVG((y - x) * (y - x)), AVG(ABS(y - x)), AVG(y - x), MIN(y), MAX(y) "
+        f"FROM {small} AS small"
+    )
+    middle = number(float(mean), "float64", dialect)
+    ((spread,),) = scores.rows(f"SELECT AVG((y - {middle}) * (y - {middle})) FROM {small} AS small")
+    differ = most > least and spread > 0
+    root = math.sqrt(square) * unit
+    return root, {
+        "r2": 1 - float(square) / float(spread) if differ else math.nan,
+        "rmse": root,
+        "mae": float(size) * unit,
+        "mean residual": float(off) * unit if abs(off) > 1e-9 * math.sqrt(square) else 0.0,
+    }
+
+
+def _require_in_range(scores: Scores, points: str) -> None:
+    """Raise ColumnError where differences of numbers, or sums of many, may leave the range."""
+    ((*ends, count),) = scores.rows(extent_of(points))
+    largest = max((abs(float(one)) for one in ends), default=0.0) if count else 0.0
+    if largest > _LARGEST:
+        raise ColumnError(
+            f"column {scores.label!r} of {scores.source.name}, or what is predicted of it, has "
+            f"numbers of size {largest:.3g}, and a report takes them up to {_LARGEST:g}: leave "
+            "label out, or scale it in a view"
+        )
 
 
 def _residuals(scores: Scores, points: str, root: float) -> Residuals | None:

@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from sqlkrp.errors import visible
+from sqlkrp.maps.advice import counted
 
 __all__ = ["Html", "brief", "element", "joined", "shortened", "words"]
 
@@ -46,7 +47,7 @@ def _in_few_words(match: re.Match[str]) -> str:
         match[1]
         + (f" of degree {degree}" if degree else "")
         + (f", gamma {float(gamma):.3g}" if gamma else "")
-        + (f", {int(size):,} features" if size.isdigit() else "")
+        + (f", {counted(int(size), 'feature')}" if size.isdigit() else "")
     )
 
 

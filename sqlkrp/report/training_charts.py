@@ -21,7 +21,7 @@ from sqlkrp.report.drawing import COLOURS, MUTED, drawn
 from sqlkrp.report.pieces import measure
 from sqlkrp.report.text import Html, brief, shortened
 
-__all__ = ["candidates_chart", "penalties_chart", "sizes_chart"]
+__all__ = ["candidates_chart", "in_sight", "penalties_chart", "sizes_chart"]
 
 # As many lines as can be told apart, and candidates as have room.
 _LINES, _CANDIDATES = 5, 14
@@ -121,6 +121,18 @@ def penalties_chart(told: Mapping[str, Any], lines: Sequence[Mapping[str, Any]])
 
     words = f"{measure(told['metric'])} in folds against the penalty"
     return drawn("penalties", words, (WIDE, 280 + 20 * (min(len(lines), _LINES) + 1)), draw)
+
+
+def in_sight(
+    told: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
+    """Those of which something is where the chart of penalties looks."""
+    low, high = _worth_seeing(told, [y for one in lines for _, y in one["by_penalty"]])
+    return [
+        one
+        for one in lines
+        if any(y is not None and low <= y <= high for _, y in one["by_penalty"])
+    ]
 
 
 def _worth_seeing(told: Mapping[str, Any], found: Sequence[float | None]) -> tuple[float, float]:

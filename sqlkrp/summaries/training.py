@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlkrp.errors import visible
 from sqlkrp.maps.advice import counted
+from sqlkrp.models.shortening import Shortening
 from sqlkrp.summaries.lines import aligned, table_lines
 
 __all__ = ["training_lines"]
@@ -15,9 +16,14 @@ __all__ = ["training_lines"]
 _NAMED = 40
 
 
-def training_lines(told: Mapping[str, Any], more: Sequence[tuple[str, str]] = ()) -> list[str]:
-    """What was tried, best first, and what came of it."""
-    return [*_candidates(told), "", *aligned([*_pairs(told), *more])]
+def training_lines(
+    told: Mapping[str, Any],
+    more: Sequence[tuple[str, str]] = (),
+    *,
+    short: Shortening | None = None,
+) -> list[str]:
+    """What was tried, best first, and what came of it: of a short model, before it was one."""
+    return [*_candidates(told), "", *aligned([*_pairs(told, short), *more])]
 
 
 def _candidates(told: Mapping[str, Any]) -> list[str]:
@@ -43,7 +49,7 @@ def _candidates(told: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _pairs(told: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _pairs(told: Mapping[str, Any], short: Shortening | None) -> list[tuple[str, str]]:
     """The rest, as labels and texts."""
     left_out = [
         ("without label", f"{counted(told['without_label'], 'row')} left out")
@@ -52,16 +58,19 @@ def _pairs(told: Mapping[str, Any]) -> list[tuple[str, str]]:
         left_out.append(("without weight", f"{counted(told['without_weight'], 'row')} left out"))
     if told["without_time"]:
         left_out.append(("without time", f"{counted(told['without_time'], 'row')} left out"))
-    held_out = told["held_out"]
+    held_out, before = told["held_out"], ""
+    model = "learned of all rows, those held out too, after it was judged"
+    if short is not None:
+        before, model = ", before it was shortened", f"{model}; then shortened to {short.title}"
     return [
         ("task", f"{told['task']} ({told['why']})"),
         ("rows", f"{told['rows']:,} to learn from, {told['test_rows']:,} held out"),
         *left_out,
         ("taken", _taken(told["taken"], told["taken_because"])),
         *([] if told["searched_all"] else [("budget", "reached: not all candidates were tried")]),
-        ("in folds", _measures(told["in_folds"])),
-        *([] if held_out is None else [("held out", _measures(held_out))]),
-        ("model", "learned of all rows, those held out too, after it was judged"),
+        (f"in folds{before}", _measures(told["in_folds"])),
+        *([] if held_out is None else [(f"held out{before}", _measures(held_out))]),
+        ("model", model),
         *(("leak?", _leak(told, one)) for one in told["leaks"]),
         ("columns", _columns(told["columns"])),
     ]

@@ -15,6 +15,7 @@ from sqlkrp.cli.statements import (
     add_written,
     options_of_statement,
 )
+from sqlkrp.models.model import Model
 from sqlkrp.spelling import as_options
 from sqlkrp.summaries.facts import facts, preflight_of
 from sqlkrp.summaries.maps import map_lines
@@ -40,8 +41,8 @@ def _run(given: argparse.Namespace) -> int:
     else:
         spoken = options_of(given.parsed_by)
         lines = map_lines(fitted, found, lambda text: as_options(text, spoken))
-        if fitted.training is not None:
-            lines += ["", *training_lines(fitted.training)]
+        if isinstance(fitted, Model) and fitted.training is not None:
+            lines += ["", *training_lines(fitted.training, short=fitted.shortening)]
         print("\n".join(lines))
     # A map for sparse input has no statement to measure, and that is no fault.
     return 0 if isinstance(found, str) or not found.problems else 1

@@ -15,7 +15,7 @@ from sqlkrp.cli.typed import numbers, path, path_to_write
 from sqlkrp.files import require_other_file
 from sqlkrp.models import load
 from sqlkrp.report.drawing import require_matplotlib
-from sqlkrp.urls import as_file, hidden
+from sqlkrp.urls import as_file, file_behind, hidden
 
 __all__ = ["COMMAND"]
 
@@ -86,8 +86,7 @@ def _add_sample(group: argparse._ArgumentGroup) -> None:
 
 def _run(given: argparse.Namespace) -> int:
     require_matplotlib()
-    read = [given.map, *(one for one in (given.map_file, given.file) if one is not None)]
-    for one in read:
+    for one in _read(given):
         require_other_file(Path(given.out), as_file(one))
     require_new(given.out, given.replace)
     fitted = load(given.map)
@@ -109,6 +108,13 @@ def _run(given: argparse.Namespace) -> int:
     size = f"{len(found.html.encode()):,} bytes"
     say(given, [("wrote", f"{given.out}: {size}"), (fitted.kind, fitted.digest_[:12])])
     return 0
+
+
+def _read(given: argparse.Namespace) -> list[str]:
+    """All that is read, which the page is not to be written over."""
+    several = [given.map, given.map_file, given.file, given.db]
+    several.append(None if given.db is None else file_behind(given.db))
+    return [one for one in several if one]
 
 
 def _command(given: argparse.Namespace) -> str:
