@@ -182,5 +182,5 @@ def _terms(sample: Sample, fitted: Fitted) -> tuple[Explanation | Importance | N
         return None, "of so many columns sqlkrp explain MODEL --db DB --table NAME says it"
     session, model = sample.session, decided(fitted)
     query, _ = query_of(session, model, TableSource(session, sample.data), Options(), run_now=True)
-    listed = f"SELECT * FROM {sample.data.relation}"
+    listed = f"SELECT * FROM {sample.data.relation} AS every"
     return importance(session, query, model, listed), ""
