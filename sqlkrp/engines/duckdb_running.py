@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -235,6 +236,14 @@ def explained(what: str) -> Iterator[None]:
         if type(bad) is RuntimeError and "interrupted" in str(bad):
             raise KeyboardInterrupt from bad
         raise
+    except duckdb.OutOfMemoryException as bad:
+        used = re.search(r"\([^()]* used\)", str(bad))
+        if not used:  # of the room for what is spilled
+            raise EngineError(f"DuckDB refused {what}: {in_short(bad)}") from bad
+        raise EngineError(
+            f"DuckDB had too little memory for {what} {used[0]}: allow more by memory_limit, or "
+            "fewer threads"
+        ) from bad
     except duckdb.Error as bad:
         raise EngineError(f"DuckDB refused {what}: {in_short(bad)}") from bad
 

@@ -86,7 +86,10 @@ def _map_of(fitted: Fitted, given: Any) -> FeatureMap | None:
     """The map that is measured: what is reported on, or the one that a model's features are of."""
     if isinstance(fitted, FeatureMap):
         if given is not None:
-            raise ParameterError("map is of a model, and this is one itself: leave it out")
+            raise ParameterError(
+                "map (--map-file) belongs to the report of a model, and this is one of a map: "
+                "leave it out"
+            )
         return fitted
     if given is None:
         return None
