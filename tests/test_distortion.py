@@ -390,6 +390,7 @@ def test_what_cannot_be_measured_says_so(connection):
         {"rows": 1},
         {"rows": 5001},
         {"runs": 0},
+        {"runs": 1001},
         {"seed": -1},
         {"components": 5},
         {"components": [0]},
@@ -415,4 +416,7 @@ def test_the_command_tells_and_prints_json(run_cli, tmp_path):
     assert [one["components"] for one in found["maps"]] == [30, 100]
     assert found["maps"][1]["kernel_error"] is None
     assert run_cli(*given, "-q").stdout == ""
+    for count, told in (("100000000", "use numbers up to 9,999,999, such as 100,200,500"),
+                        ("9-3", "is no number or range, such as 100,200,500")):  # fmt: skip
+        assert told in run_cli(*given, "--components", count, code=2).stderr
     assert "--runs 0 is not allowed" in run_cli(*given[:-1], 0, code=2).stderr

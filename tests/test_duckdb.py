@@ -187,8 +187,17 @@ def test_connect_takes_files_connections_and_nothing_else(tmp_path):
             sqlkrp.connect(target)
     with pytest.raises(EngineError, match="cannot open"):
         sqlkrp.connect(tmp_path)
-    with pytest.raises(EngineError, match="cannot open"):
-        sqlkrp.connect(memory_limit="plenty")
+    for wrong in ({"memory_limit": "plenty"}, {"memory_limit": "1000"}, {"memory_limit": "0GB"},
+                  {"threads": 0}):  # fmt: skip
+        with pytest.raises(ParameterError, match=f"^{next(iter(wrong))}=.* is not allowed: use "):
+            sqlkrp.connect(**wrong)
+    for amount in ("1.5 GB", "512mib", "80%", "2g", "none"):
+        sqlkrp.connect(memory_limit=amount, threads=1).close()
+    with sqlkrp.connect(memory_limit="1MB") as db:
+        told = r"had too little memory for .* \(.* used\): allow more by memory_limit"
+        db.connection.execute("CREATE TABLE small AS SELECT 0.5 AS a")
+        with pytest.raises(EngineError, match=told):
+            db.create(sqlkrp.KRP(2, 3).fit(["a"]), "small", "f")
     with pytest.raises(ParameterError, match="open connection"):
         sqlkrp.connect(duckdb.connect(), threads=2)
 

@@ -1,9 +1,12 @@
 """A process that is stopped half way leaves nothing half made."""
 
+import _thread
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import duckdb
@@ -11,6 +14,8 @@ import pytest
 from support import bytes_of, read_table, wait_until
 
 import sqlkrp
+from sqlkrp.cli.running import main
+from sqlkrp.engines.duckdb_running import Running
 
 ROWS = 800_000
 MAP = "m.json"
@@ -115,6 +120,81 @@ def test_stopping_a_run_leaves_no_table(big, number):
         assert connection.execute("SELECT COUNT(*) FROM f").fetchone() == (10,)
         connection.execute("DROP TABLE f")
     assert sorted(p.name for p in big.iterdir()) == [MAP, "w.duckdb"]
+
+
+@pytest.fixture
+def folder(big, tmp_path, monkeypatch):
+    shutil.copy(big / MAP, tmp_path)
+    with duckdb.connect(str(tmp_path / "w.duckdb")) as connection:
+        columns = ", ".join(f"random() AS c{i}" for i in range(8))
+        connection.execute(f"CREATE TABLE t AS SELECT {columns} FROM range(20_000)")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_ctrl_c_while_a_run_commits_says_that_the_table_is_there(folder, monkeypatch, capsys):
+    """The driver hears one in the middle of a commit, and the commit goes through."""
+    end = Running._end
+
+    def interrupted(session, *, keep):
+        # Again and again, of which some come while DuckDB is at work.
+        over = threading.Event()
+
+        def interrupt():
+            while not over.wait(0.001):
+                _thread.interrupt_main()
+
+        thread = threading.Thread(target=interrupt)
+
+        class Connection:
+            def commit(self):
+                thread.start()
+                try:
+                    of_the_driver.commit()
+                finally:
+                    over.set()
+                    thread.join()
+
+            def __getattr__(self, name):
+                return getattr(of_the_driver, name)
+
+        of_the_driver, session.connection = session.connection, Connection()
+        try:
+            end(session, keep=keep)
+        finally:
+            session.connection = of_the_driver
+
+    monkeypatch.setattr(Running, "_end", interrupted)
+    assert main([*RUN]) == 130
+    said = "sqlkrp: interrupted; what was asked for was committed before, and is there\n"
+    assert capsys.readouterr().err == said
+    with duckdb.connect("w.duckdb") as connection:
+        assert connection.execute("SELECT COUNT(*) FROM f").fetchone() == (20_000,)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_just_before_a_commit_leaves_no_table(folder, monkeypatch, capsys, number):
+    def interrupted(session, *, keep):
+        signal.raise_signal(number)
+
+    monkeypatch.setattr(Running, "_end", interrupted)
+    assert main([*RUN]) == 130
+    assert capsys.readouterr().err == "sqlkrp: interrupted; nothing was left behind\n"
+    assert tables(folder) == ["t"]
+
+
+def test_ctrl_c_while_a_database_is_closed_after_a_commit(folder, monkeypatch, capsys):
+    close = Running.close
+
+    def interrupted(session):
+        signal.raise_signal(signal.SIGINT)
+        close(session)
+
+    monkeypatch.setattr(Running, "close", interrupted)
+    assert main([*RUN]) == 130
+    said = "sqlkrp: interrupted; what was asked for was committed before, and is there\n"
+    assert capsys.readouterr().err == said
+    assert tables(folder) == ["f", "t"]
 
 
 @pytest.mark.parametrize("name", ["wide.csv", "wide*.csv"])

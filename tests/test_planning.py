@@ -18,6 +18,8 @@ from sqlkrp.sql.sharing import butterflies, paired, plain, shared
 from sqlkrp.sql.statement import Query, write
 from sqlkrp.stages import (
     Butterflies,
+    Distances,
+    Elementwise,
     Linear,
     Paths,
     Prepare,
@@ -426,6 +428,27 @@ def test_paths_are_planned_each_by_itself(connection):
     assert np.array_equal(found, program.apply(frame.to_numpy()))
     assert np.array_equal(found[:, :70], frame.to_numpy() @ weights.T)
     assert np.array_equal(found[:, 110:], frame.to_numpy() ** 2)
+
+
+@pytest.mark.parametrize("end", ["cos", "distances"])
+def test_arrays_hold_what_a_path_reads(connection, end):
+    """Fourier features of some columns behind others that are not read any more."""
+    frame, weights = dyadic(50, 40), dyadic(200, 40, seed=1).to_numpy()
+    store(connection, frame)
+    some = np.arange(2, 40, 3)
+    read = np.zeros((200, 40))
+    read[:, some] = weights[:, some]
+    fourier = (Linear.dense(read, weights[:, 0].copy()), Elementwise(200, "cos"))
+    pick = Linear.picked(40, np.array([39, 0, 7]))
+    if end == "distances":
+        fourier = (Linear.picked(40, some), Distances.to_points(weights[:, some]))
+    paths = Paths(40, ((pick,), fourier, (Linear.picked(40, some[:2]),)))
+    count = paths.n_outputs
+    program = Program((Prepare.plain(list(frame)), paths), tuple(f"f{i}" for i in range(count)))
+    assert len(plan_program(program, "auto", DUCKDB).arrays) == 1
+    query = Query(program, "0" * 64, "paths", '"t"', "f", Options(form="wide"))
+    found = connection.execute(write(query, DUCKDB).text).df().to_numpy()
+    assert np.allclose(found, program.apply(frame.to_numpy()), rtol=0, atol=1e-12)
 
 
 def test_few_weights_stay_where_people_read_them(connection):

@@ -10,9 +10,11 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import pglast
 import psycopg
 import pytest
 from engines import Postgres as Place
+from pglast.visitors import Visitor
 from postgres_server import Server, running
 from support import dyadic, forms_of, paper_krp, wait_until
 
@@ -70,6 +72,76 @@ def objects(connection):
 def features(connection, table="f", skip=0):
     rows = connection.execute(f"SELECT * FROM {table}").fetchall()
     return np.array([row[skip:] for row in rows], dtype=float)
+
+
+# --- versions -------------------------------------------------------------------------------------
+
+
+class Unnamed(Visitor):
+    """Looks for what stands in FROM as a SELECT without a name, which Postgres has from 16 on."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = False
+
+    def visit_RangeSubselect(self, ancestors, node):  # noqa: N802 - so it is called
+        self.found = self.found or node.alias is None
+
+
+@pytest.fixture
+def sent(monkeypatch):
+    """Every statement that is sent."""
+    statements = []
+    for name in ("execute", "copy"):
+        send = getattr(psycopg.Cursor, name)
+
+        def noted(cursor, query, *more, send=send, **others):
+            statements.append(query)
+            return send(cursor, query, *more, **others)
+
+        monkeypatch.setattr(psycopg.Cursor, name, noted)
+    return statements
+
+
+def unnamed(statements):
+    """Those that Postgres 15 would not parse."""
+    for statement in dict.fromkeys(statements):
+        looked = Unnamed()
+        looked(pglast.parse_sql(statement.replace("%s", "NULL")))
+        if looked.found:
+            yield statement
+
+
+def test_what_is_selected_from_has_a_name(sent, postgres):
+    """Of texts as categories, of rows that a key or limit chooses, and of sparse input."""
+    frame = FRAME.assign(kind=np.array(["a", "b", None])[np.arange(40) % 3], y=FRAME.c0 * FRAME.c1)
+    store(postgres, frame)
+    names = ["c0", "c1", "kind"]
+    long = [(i, f"c{c}", float(i + c)) for i in range(9) for c in range(2)]
+    store(postgres, pd.DataFrame(long, columns=["r", "feature", "v"]), "entries")
+    store(postgres, pd.DataFrame({"r": range(9), "v": range(9)}), "keys")
+    sparse = {"long": ("r", "feature", "v")}
+    with sqlkrp.connect(postgres) as db:
+        model = sqlkrp.train(db.source("t"), "y", include=names)
+        assert any(one.name not in frame for one in model.program.prepare.categories)
+        db.report(model, "t", label="y", rows=20, runs=1)
+        db.distortion(paper_krp(2, 5, random_state=0).fit(db.source("t"), ["c0", "c1"]), "t",
+                      rows=20, runs=1)  # fmt: skip
+        for limit, growth in ((5, "append"), (9, "append"), (9, "upsert"), (None, "append")):
+            db.score(model, "t", into="scored", key="id", limit=limit, **{growth: True})
+        db.score(model, "t", into="some", limit=5)
+        assert db.verify(model, "t", result="scored", key="id").ok
+        krp = sqlkrp.KRP(2, 5, random_state=0).fit(db.source("entries", **sparse))
+        for others in ({}, {"rows": "keys"}):
+            postgres.execute("DROP TABLE IF EXISTS f")
+            for growth in ("append", "append", "upsert"):
+                db.create(krp, "entries", "f", **sparse, **others, key="r", **{growth: True},
+                          limit=7)  # fmt: skip
+            assert db.verify(krp, "entries", **sparse, **others).ok
+            assert db.verify(krp, "entries", result="f", key="r", **sparse, **others).ok
+    assert len(sent) > 100
+    assert list(unnamed(sent)) == []
+    assert list(unnamed(["SELECT 1 FROM (SELECT 2)"]))
 
 
 # --- creating -------------------------------------------------------------------------------------

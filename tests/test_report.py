@@ -840,7 +840,7 @@ def test_what_is_not_allowed_is_said_in_a_line(connection, place):
     krp, (model, front) = a_map(frame), classifier(frame)
     for wrong, told in (
         ({"label": "y"}, "a map says nothing"),
-        ({"map": krp}, "this is one itself"),
+        ({"map": krp}, r"^map \(--map-file\) belongs to the report of a model"),
         ({"rows": 1}, "rows=1"),
         ({"timed": 3}, "timed=3"),
     ):

@@ -53,16 +53,16 @@ def _run_command(arguments: Sequence[str] | None) -> int:
         what = getattr(bad, "strerror", None) or str(bad) or "out of memory: ask for less"
         speaker.say(f"{what}{where}")
         return 2
-    except KeyboardInterrupt:
-        return _interrupted()
+    except KeyboardInterrupt as bad:
+        return _interrupted(str(bad) or "nothing was left behind")
 
 
 def _stop(signum: int, frame: Any) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _interrupted() -> int:
-    print("sqlkrp: interrupted; nothing was left behind", file=sys.stderr, flush=True)
+def _interrupted(told: str) -> int:
+    print(f"sqlkrp: interrupted; {told}", file=sys.stderr, flush=True)
     if _a_statement_goes_on():
         os._exit(130)  # it hears no interrupt, and would be waited for
     return 130

@@ -31,16 +31,28 @@ def file_or_table(name: str) -> File | str:
     return as_file(name) if is_file else name
 
 
-def numbers(value: str) -> list[int]:
+_LARGEST_NUMBER = 9_999_999
+
+
+def numbers(value: str, such_as: str = "0-99,120") -> list[int]:
     """Numbers and ranges of them, such as 0-99,120."""
     found: list[int] = []
     for part in value.split(","):
-        match = re.fullmatch(r"(\d{1,7})(?:-(\d{1,7}))?", part)
+        match = re.fullmatch(r"(\d{1,99})(?:-(\d{1,99}))?", part, re.ASCII)
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if first > last:
-            raise argparse.ArgumentTypeError(f"{part!r} is no number or range, such as 0-99,120")
+            raise argparse.ArgumentTypeError(f"{part!r} is no number or range, such as {such_as}")
+        if last > _LARGEST_NUMBER:
+            raise argparse.ArgumentTypeError(
+                f"{part!r} is too large: use numbers up to {_LARGEST_NUMBER:,}, such as {such_as}"
+            )
         found += range(first, last + 1)
     return found
+
+
+def counts(value: str) -> list[int]:
+    """Numbers of features, such as 100,200,500."""
+    return numbers(value, "100,200,500")
 
 
 def names(value: str) -> list[str]:

@@ -173,7 +173,7 @@ def _missing_entries(session: Session, prepare: Prepare, data: Input) -> dict[st
     counted = dict(
         session.rows(
             f"SELECT {name}, SUM(CASE WHEN {finite} THEN 0 ELSE 1 END) "
-            f"FROM {data.relation} GROUP BY {name}",
+            f"FROM {data.relation} AS looked_at GROUP BY {name}",
             "counting missing values",
         )
     )
@@ -183,8 +183,8 @@ def _missing_entries(session: Session, prepare: Prepare, data: Input) -> dict[st
 def _require_single_entries(session: Session, long: LongInput, data: Input) -> None:
     row, feature = quote(long.row, session.dialect), quote(long.feature, session.dialect)
     twice = session.rows(
-        f"SELECT {row}, {feature} FROM {data.relation} WHERE {row} IS NOT NULL "
-        f"GROUP BY {row}, {feature} "
+        f"SELECT {row}, {feature} FROM {data.relation} AS looked_at "
+        f"WHERE {row} IS NOT NULL GROUP BY {row}, {feature} "
         "HAVING COUNT(*) > 1 LIMIT 1",
         "looking for entries given twice",
     )
@@ -201,7 +201,7 @@ def _require_known_features(
     dialect = session.dialect
     name = dialect.cast.format(value=quote(long.feature, dialect), type=dialect.text_type)
     rows = session.rows(
-        f"SELECT DISTINCT {name} FROM {data.relation} WHERE {name} IS NOT NULL",
+        f"SELECT DISTINCT {name} FROM {data.relation} AS looked_at WHERE {name} IS NOT NULL",
         "listing the features",
     )
     names = [row[0] for row in rows]

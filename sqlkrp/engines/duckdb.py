@@ -19,6 +19,7 @@ from sqlkrp.engines.session import (
 )
 from sqlkrp.errors import ColumnError, EngineError, ParameterError
 from sqlkrp.files import own_folder, require_no_folder
+from sqlkrp.maps.allowed import Whole
 from sqlkrp.maps.source import BOOLEAN, DATE, FLOAT32, NUMBER, NUMERIC, TEXT
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.sql.names import TableName, quote, text
@@ -55,6 +56,11 @@ _CSV_MARKS = {
     "Comment": "comment",
 }
 
+# An amount of memory, as DuckDB reads it: without a limit, too.
+_MEMORY = re.compile(
+    r"\s*((?!0+(\.0+)?\D)\d+(\.\d+)?\s*([kmgt](i?b)?|b|bytes|%)|-1|none)\s*", re.IGNORECASE
+)
+
 
 class DuckDB(Writing):
     """A DuckDB connection that computes features."""
@@ -79,6 +85,7 @@ class DuckDB(Writing):
 
         Besides files these are what DuckDB attaches: ``md:warehouse``, ``s3://bucket/x.duckdb``.
         """
+        _require_settings(**settings)
         config = dict(settings)
         name = ":memory:" if path is None else os.fspath(path)
         elsewhere = is_url(name)
@@ -257,6 +264,17 @@ def _reader(path: File) -> tuple[str, str, str]:
         # This file, and not the others that its name would match as a pattern.
         name = re.sub(r"[\[*?]", r"[\g<0>]", name)
     return reader, _text(name), options
+
+
+def _require_settings(memory_limit: Any = None, threads: Any = None) -> None:
+    """Raise ParameterError for what no DuckDB has as a setting."""
+    if threads is not None:
+        Whole(1).require("threads", threads)
+    if memory_limit is not None and not _MEMORY.fullmatch(str(memory_limit)):
+        raise ParameterError(
+            f"memory_limit={memory_limit!r} is not allowed: use an amount with its unit, such as "
+            "4GB, 512MB or 80%"
+        )
 
 
 def _fenced(call: str) -> str:

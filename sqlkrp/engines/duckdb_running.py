@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqlkrp.engines.duckdb_twin import drop_function, make_function, relation_of
+from sqlkrp.engines.interrupts import COMMITTED, interrupts_held
 from sqlkrp.engines.session import STATEMENT, Session, Streamed, rows_at_once
 from sqlkrp.errors import EngineError
 from sqlkrp.sql.dialects import dialect
@@ -83,7 +85,7 @@ class Running(Session):
         named = [f"{one} AS v{i}" for i, one in enumerate([*numbers, *texts])]
         # Vectors of 2,048 rows, which is how DuckDB has them.
         vectors = max(1, min(_MOST_VECTORS, rows_at_once(numbers, texts) // 2048))
-        with explained(what), _interrupted():
+        with explained(what):
             self.connection.execute(f"SELECT {', '.join(named)} FROM {relation} AS every")
             while len(frame := self.connection.fetch_df_chunk(vectors)):
                 table = frame.iloc[:, : len(numbers)].to_numpy(dtype="float64", na_value=np.nan)
@@ -170,12 +172,19 @@ class Running(Session):
             try:
                 self._claim(grows)
                 yield
+                self._end(keep=keep)
             except BaseException:
-                with contextlib.suppress(duckdb.Error):
+                # One that was committed all the same has nothing to roll back.
+                with interrupts_held(), contextlib.suppress(duckdb.Error):
                     self.connection.rollback()
                 raise
+
+    def _end(self, *, keep: bool) -> None:
+        """End a transaction, whole: the driver would hear a Ctrl-C, and commit nevertheless."""
+        with interrupts_held(COMMITTED if keep else ""):
             with explained("committing" if keep else "ending its transaction"):
                 self.connection.commit() if keep else self.connection.rollback()
+            self.committed = self.committed or keep
 
     def _claim(self, table: TableName | None) -> None:
         """Let nobody else add to a table until the transaction ends, nor since it has begun.
@@ -218,21 +227,23 @@ class Running(Session):
 
 
 @contextlib.contextmanager
-def _interrupted() -> Iterator[None]:
-    """Raise a Ctrl-C that the driver heard itself as the interrupt that it was."""
+def explained(what: str) -> Iterator[None]:
+    """Raise DuckDB's errors as ours, which say what was tried, and a Ctrl-C as the one it was."""
     try:
         yield
     except RuntimeError as bad:
-        if "interrupted" in str(bad):
+        # As the driver says it where it heard one itself.
+        if type(bad) is RuntimeError and "interrupted" in str(bad):
             raise KeyboardInterrupt from bad
         raise
-
-
-@contextlib.contextmanager
-def explained(what: str) -> Iterator[None]:
-    """Raise DuckDB's errors as ours, which say what was tried."""
-    try:
-        yield
+    except duckdb.OutOfMemoryException as bad:
+        used = re.search(r"\([^()]* used\)", str(bad))
+        if not used:  # of the room for what is spilled
+            raise EngineError(f"DuckDB refused {what}: {in_short(bad)}") from bad
+        raise EngineError(
+            f"DuckDB had too little memory for {what} {used[0]}: allow more by memory_limit, or "
+            "fewer threads"
+        ) from bad
     except duckdb.Error as bad:
         raise EngineError(f"DuckDB refused {what}: {in_short(bad)}") from bad
 

@@ -55,10 +55,9 @@ def few_rows(session: Session, data: Input, limit: int | None, key: Sequence[str
     if data.long is not None:
         key = (data.long.row,)
     order = ", ".join(f"{quote(name, dialect)} ASC" for name in key)
-    # Of sparse input that no table of rows comes with, this has an alias of its own.
     source = rows_of(data.relation, data.long, dialect)
     ordered = f" ORDER BY {order}" if order else ""
-    return _only(data, f"(SELECT * FROM {source}{ordered} LIMIT {limit:d})", dialect)
+    return _only(data, f"(SELECT * FROM {source} AS every{ordered} LIMIT {limit:d})", dialect)
 
 
 def replaced(session: Session, target: Target, data: Input) -> int:

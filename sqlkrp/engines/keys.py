@@ -98,7 +98,7 @@ def rows_of(relation: str, long: LongInput | None, dialect: Dialect) -> str:
     if long is None:
         return relation
     key = quote(long.row, dialect)
-    every = f"(SELECT DISTINCT {key} FROM {relation} WHERE {key} IS NOT NULL) AS every_row"
+    every = f"(SELECT DISTINCT {key} FROM {relation} AS entries WHERE {key} IS NOT NULL)"
     return long.keys or every
 
 
@@ -126,7 +126,7 @@ def count_rows(session: Session, relation: str, columns: Sequence[str], name: st
     listed = ", ".join(quoted)
     grouped = (
         f"SELECT COUNT(*) AS n_rows, MAX(CASE WHEN {missing} THEN 1 ELSE 0 END) AS n_missing "
-        f"FROM {relation} GROUP BY {listed}"
+        f"FROM {relation} AS every GROUP BY {listed}"
     )
     ((rows, most, missing_keys),) = session.rows(
         "SELECT SUM(n_rows), MAX(CASE WHEN n_missing = 0 THEN n_rows END), "
@@ -140,7 +140,8 @@ def count_rows(session: Session, relation: str, columns: Sequence[str], name: st
         )
     if (most or 0) > 1:
         (example,) = session.rows(
-            f"SELECT {listed} FROM {relation} GROUP BY {listed} HAVING COUNT(*) > 1 LIMIT 1",
+            f"SELECT {listed} FROM {relation} AS every GROUP BY {listed} "
+            "HAVING COUNT(*) > 1 LIMIT 1",
             _COUNTING,
         )
         raise not_unique(columns, example, name)
@@ -175,7 +176,7 @@ def lookup(result: Result, keys: Keys, wanted: Sequence[Key], chosen: str, name:
     # IN, and not a join, for which SQLite may go through the result once a key.
     return (
         f"WITH {quote(name, dialect)}({columns}) AS (VALUES\n{values}\n)\n"
-        f"SELECT {chosen} FROM {result.relation} "
+        f"SELECT {chosen} FROM {result.relation} AS stored "
         f"WHERE {tested} IN (SELECT {columns} FROM {quote(name, dialect)})"
     )
 

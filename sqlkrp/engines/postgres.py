@@ -17,6 +17,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
+from sqlkrp.engines.interrupts import COMMITTED, interrupts_held
 from sqlkrp.engines.postgres_twin import fetched, fill, relation_of, table_of
 from sqlkrp.engines.session import (
     Capabilities,
@@ -252,7 +253,11 @@ class Postgres(Session):
         own = self.connection.info.transaction_status == TransactionStatus.IDLE
         # Any look at the tables fixes what the transaction sees, so it comes before.
         growing = None if grows is None else self.target(grows).found
-        with self._told("its transaction"), self.connection.transaction(force_rollback=not keep):
+        with (
+            self._told("its transaction"),
+            contextlib.ExitStack() as unheard,
+            self.connection.transaction(force_rollback=not keep),
+        ):
             ((level,),) = self._send("SHOW transaction_isolation").fetchall()
             if own and level.startswith("read"):
                 # So that what is checked is what is written.
@@ -263,6 +268,9 @@ class Postgres(Session):
             with contextlib.nullcontext() if own else self._put_back():
                 self._ask_for(_SETTINGS)
                 yield
+            kept = keep and own
+            unheard.enter_context(interrupts_held(COMMITTED if kept else ""))
+        self.committed = self.committed or kept
 
     def _lock(self, found: Found, *, sees_the_latest: bool) -> None:
         """Let nobody else write to a table until the transaction ends; reading goes on."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from sqlkrp.engines.keys import rows_of
 from sqlkrp.engines.session import Session
 from sqlkrp.sql.facts import Dialect
 from sqlkrp.sql.job import LongInput
@@ -172,7 +173,7 @@ def _draw_long(
     session: Session, query: Query, long: LongInput, name: str, keys: str, count: int
 ) -> None:
     key, chosen = quote(long.row, session.dialect), quote(keys, session.dialect)
-    every = long.keys or f"(SELECT DISTINCT {key} FROM {query.relation} WHERE {key} IS NOT NULL)"
+    every = rows_of(query.relation, long, session.dialect)
     _draw(session, keys, every, [long.row], count, None)
     listed = ", ".join(quote(one, session.dialect) for one in (long.row, long.feature, long.value))
     session.create_temporary(

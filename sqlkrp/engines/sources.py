@@ -103,7 +103,8 @@ class TableSource:
         name = dialect.cast.format(value="feature", type=dialect.text_type)
         rows = self.session.rows(
             f"SELECT {name} AS name FROM (SELECT DISTINCT {feature} AS feature "
-            f"FROM {self.data.relation} WHERE {feature} IS NOT NULL) AS names ORDER BY feature ASC",
+            f"FROM {self.data.relation} AS every WHERE {feature} IS NOT NULL) AS names "
+            "ORDER BY feature ASC",
             "listing the features",
         )
         return dict.fromkeys((row[0] for row in rows), self.data.kinds[long.value])
@@ -121,10 +122,10 @@ class TableSource:
         key, feature = quote(long.row, dialect), quote(long.feature, dialect)
         name = dialect.cast.format(value=feature, type=dialect.text_type)
         ((n_rows,),) = session.rows(
-            f"SELECT COUNT(DISTINCT {key}) FROM {data.relation}", "counting rows"
+            f"SELECT COUNT(DISTINCT {key}) FROM {data.relation} AS every", "counting rows"
         )
         entries = f"SELECT {name} AS name, CASE WHEN {finite} THEN {value} END AS v"
-        entries = f"({entries} FROM {data.relation}) AS entry_values"
+        entries = f"({entries} FROM {data.relation} AS every) AS entry_values"
         rows = number(float(max(n_rows, 1)), "float64", dialect)
         # Squares of what is left of the mean, as squares of values may be nothing but their means.
         found = session.rows(
@@ -163,14 +164,14 @@ class TableSource:
     def _values(self, columns: Sequence[str]) -> str:
         """The SELECT of columns as doubles v0, v1, ..."""
         items = ", ".join(values_of(self.data, self.session.dialect, columns))
-        return f"SELECT {items} FROM {self.data.relation}"
+        return f"SELECT {items} FROM {self.data.relation} AS every"
 
     def sample(
         self, columns: Sequence[str], count: int, rng: np.random.Generator, spare: int = 0
     ) -> NDArray[np.float64]:
         """Rows by their numbers, which the generator draws: the same ones for the same seed."""
         session, relation = self.session, self.data.relation
-        ((n_rows,),) = session.rows(f"SELECT COUNT(*) FROM {relation}", "counting rows")
+        ((n_rows,),) = session.rows(f"SELECT COUNT(*) FROM {relation} AS every", "counting rows")
         places = ", ".join(
             str(place + 1) for place in choose_rows(n_rows, count, rng, spare).tolist()
         )
@@ -180,7 +181,7 @@ class TableSource:
         numbering = session.dialect.numbering.format(everything=everything)
         return session.columns(
             f"SELECT {', '.join(names)} FROM (SELECT {', '.join(values)}, {numbering} AS place "
-            f"FROM {relation}) AS numbered WHERE place IN ({places}) ORDER BY place ASC",
+            f"FROM {relation} AS every) AS numbered WHERE place IN ({places}) ORDER BY place ASC",
             names,
             "drawing rows",
         )

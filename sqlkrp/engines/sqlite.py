@@ -16,6 +16,7 @@ from urllib.parse import quote as url_quote
 import numpy as np
 from numpy.typing import NDArray
 
+from sqlkrp.engines.interrupts import COMMITTED, interrupts_held
 from sqlkrp.engines.session import (
     Capabilities,
     Found,
@@ -265,7 +266,9 @@ class SQLite(Session):
             yield
             # Also where nothing is to stay: rolling back would end what the user has pending, and
             # the temporary tables have been dropped.
-            self.execute(end, "committing")
+            with interrupts_held(COMMITTED if keep and not inside else ""):
+                self.execute(end, "committing")
+                self.committed = self.committed or (keep and not inside)
         except BaseException:
             for statement in undo.split("; "):
                 with contextlib.suppress(sqlite3.Error):

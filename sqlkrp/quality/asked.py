@@ -26,6 +26,8 @@ __all__ = ["Asked", "Family", "asked_of", "family_of"]
 _FRESH = 0x6B72700000
 # Of more there are more than twelve million pairs, which tell nothing that fewer do not.
 _MOST_ROWS = 5000
+# Means of so many draws are known well enough.
+_MOST_RUNS = 1000
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Asked:
 def asked_of(rows: int, runs: int, seed: int, components: Iterable[int]) -> Asked:
     """It, or ParameterError if it is not allowed."""
     Whole(2, _MOST_ROWS).require("rows", rows)
-    Whole(1).require("runs", runs)
+    Whole(1, _MOST_RUNS).require("runs", runs)
     Whole(0).require("seed", seed)
     if isinstance(components, (str, int)):
         raise ParameterError(

@@ -93,7 +93,10 @@ def _map_of(fitted: Fitted, given: Any) -> FeatureMap | None:
     """The map that is measured: what is reported on, or the one that a model's features are of."""
     if isinstance(fitted, FeatureMap):
         if given is not None:
-            raise ParameterError("map is of a model, and this is one itself: leave it out")
+            raise ParameterError(
+                "map (--map-file) belongs to the report of a model, and this is one of a map: "
+                "leave it out"
+            )
         return fitted
     if given is None:
         return None
@@ -207,5 +210,5 @@ def _terms(sample: Sample, fitted: Fitted) -> tuple[Explanation | Importance | N
         return None, "of so many columns sqlkrp explain MODEL --db DB --table NAME says it"
     session, model = sample.session, decided(fitted)
     query, _ = query_of(session, model, TableSource(session, sample.data), Options(), run_now=True)
-    listed = f"SELECT * FROM {sample.data.relation}"
+    listed = f"SELECT * FROM {sample.data.relation} AS every"
     return importance(session, query, model, listed), ""

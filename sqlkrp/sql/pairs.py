@@ -43,7 +43,7 @@ def items_as_columns(columns: Sequence[str], place: str, relation: str, dialect:
     items = [
         f"{dialect.cast.format(value=name, type=double)} AS c{c}" for c, name in enumerate(columns)
     ]
-    return f"SELECT\n{listed([f'{place} AS i', *items])}\nFROM {relation}"
+    return f"SELECT\n{listed([f'{place} AS i', *items])}\nFROM {relation} AS every"
 
 
 def pairs_by_arrays(table: str, of: str, dialect: Dialect) -> str:

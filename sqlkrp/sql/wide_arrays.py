@@ -6,15 +6,20 @@ from collections.abc import Iterator
 
 from sqlkrp.sql.levels import Levels
 from sqlkrp.sql.vectors import Vector
-from sqlkrp.stages import Array
+from sqlkrp.stages.parts import inputs_of
+from sqlkrp.stages.records import Distances, Linear
 
 __all__ = ["functions_of_array"]
 
 
 def functions_of_array(
-    levels: Levels, function: str | None, matrix: Array, values: Vector
+    levels: Levels, function: str | None, stage: Linear | Distances, values: Vector
 ) -> Iterator[str]:
-    """A function of one array of the values, and of each row of a matrix as one literal."""
+    """A function of one array of what a stage reads, and of each row of its matrix as a literal."""
+    # In a path others may be no values any more.
+    read = inputs_of(stage)
+    matrix = stage.matrix()[:, read]
+    values = Vector(values[i] for i in read.tolist())
     dialect, dtype = levels.dialect, levels.job.dtype
     assert function is not None
     type_name, count = levels.job.type_name, len(values)

@@ -93,7 +93,7 @@ def distances(levels: Levels, stage: Distances, position: int, values: Vector) -
     """Squared distances from points."""
     if levels.is_of_arrays(position):
         function = levels.dialect.squared_distance
-        return levels.named(list(functions_of_array(levels, function, stage.matrix(), values)), "h")
+        return levels.named(list(functions_of_array(levels, function, stage, values)), "h")
     differences = [
         f"({values[place]} - {levels.literal(coordinate)})" if coordinate else values[place]
         for place, coordinate in zip(
@@ -109,7 +109,7 @@ def _inner_products(
     levels: Levels, stage: Linear, values: Vector, constants: Sequence[float]
 ) -> Vector:
     """Sums as inner products of one array of the inputs with the weights, each one literal."""
-    products = functions_of_array(levels, levels.dialect.inner_product, stage.matrix(), values)
+    products = functions_of_array(levels, levels.dialect.inner_product, stage, values)
     sums = [
         levels.sum_of([product], [], constant)
         for product, constant in zip(products, constants, strict=True)

@@ -8,7 +8,7 @@ import json
 from sqlkrp.cli.command import Command, Parser
 from sqlkrp.cli.map_files import load_map
 from sqlkrp.cli.sources import add_database, add_engine, open_database, table_of
-from sqlkrp.cli.typed import numbers, path
+from sqlkrp.cli.typed import counts, path
 from sqlkrp.summaries.distortion import distortion_lines
 
 __all__ = ["COMMAND"]
@@ -44,7 +44,7 @@ def _add_arguments(one: Parser) -> None:
     )
     output.add_argument(
         "--components",
-        type=numbers,
+        type=counts,
         default=(),
         metavar="NUMBERS",
         help="draw maps of so many features too, such as 100,200,500,1000",

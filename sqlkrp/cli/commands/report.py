@@ -11,7 +11,7 @@ from sqlkrp.cli.console import say
 from sqlkrp.cli.destinations import require_new
 from sqlkrp.cli.map_files import load_map
 from sqlkrp.cli.sources import add_database, add_engine, open_database, table_of
-from sqlkrp.cli.typed import numbers, path, path_to_write
+from sqlkrp.cli.typed import counts, path, path_to_write
 from sqlkrp.files import require_other_file
 from sqlkrp.models import load
 from sqlkrp.report.drawing import require_matplotlib
@@ -76,7 +76,7 @@ def _add_sample(group: argparse._ArgumentGroup) -> None:
         )
     group.add_argument(
         "--components",
-        type=numbers,
+        type=counts,
         default=(),
         metavar="NUMBERS",
         help="draw maps of so many features too, such as 100,200,500 (default: a quarter, half "
