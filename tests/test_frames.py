@@ -164,7 +164,8 @@ MIXED = pl.DataFrame(
         "true": [True, False, True, True],
         "text": ["x", "y", "x", None],
         "when": [date(2020, 1, day) for day in (1, 2, 3, 4)],
-        "nothing": [None] * 4,
+        # Before 2 DuckDB takes Arrow's type of nothing for whole numbers.
+        **({"nothing": [None] * 4} if duckdb.__version__ >= "2" else {}),
         "small": pl.Series([1, 2, 3, 4], dtype=pl.UInt8),
         "chosen": pl.Series(["u", "v", "u", "v"], dtype=pl.Enum(["u", "v"])),
         "lists": [[1], [2], [3], [4]],
@@ -319,7 +320,7 @@ def test_each_column_of_a_frame_is_read_or_told():
     krp = sqlkrp.KRP(2, 4, nulls="mean", random_state=0).fit(frame)
     assert krp.feature_names_in_.tolist() == ["plain", "price", "some prices"]
     told = {"phase": "complex128", "phases": "complex", "tags": "list", "facts": "dict"}
-    assert krp.left_out_ == told | {"note": str(frame["note"].dtype), "mixed": "object"}
+    assert krp.left_out_ == told | {"note": "str", "mixed": "object"}
     assert krp.columns_["tags"] == "left out: list"
     as_floats = frame.assign(
         **{name: frame[name].astype(float) for name in ("price", "some prices")}
