@@ -434,8 +434,6 @@ def test_every_command_works_by_url(run_cli, stored, tmp_path):
     "seeds", [range(12), pytest.param(range(12, 330), marks=pytest.mark.slow)], ids=["few", "many"]
 )
 def test_random_maps_of_hostile_tables_equal_numpy(engine, seeds):
-    if engine.name == "datafusion":
-        seeds = seeds[:12]  # of the later ones seed 152 takes all memory there
     seeds = seeds[:30] if engine.name in SLOW_ENGINES else seeds
     (found,) = campaign.failures([engine], seeds)
     assert not found.told, "\n".join(found.told)

@@ -55,6 +55,15 @@ def test_every_engine_equals_numpy_on_dyadic_data(engine, form, degree, pool):
     assert (error <= 1e-12 * np.abs(features).max(axis=0)).all()
 
 
+def test_products_of_many_factors_are_planned_as_any(engine):
+    # DataFusion took all memory to plan an aggregate for each over partitions without an order.
+    frame = dyadic(5, 3).clip(-1, 1).assign(id=range(5))
+    engine.store(frame)
+    krp = paper_krp(14, 2, n_terms=2, random_state=0, **POOLS["s=1"]).fit(frame, keep=["id"])
+    found = engine.features(krp, keep=["id"], form="tables")[:, 1:]
+    assert np.array_equal(found, krp.transform(frame))
+
+
 def test_every_stage_is_there():
     frame = dyadic(30, 5)
 

@@ -297,6 +297,8 @@ class Dialect:
     """One of these columns, of its {place}: 0 where there is no entry."""
     product: str | None = None
     """A window aggregate that multiplies."""
+    factor: str = "MAX(CASE WHEN components.factor = {factor} THEN {value} END) OVER ({window})"
+    """Where there is none: the {value} of one factor of a term, seen from the term's first."""
     settings: str = ""
     """What ends a statement."""
     limits: Limits = field(default_factory=Limits)

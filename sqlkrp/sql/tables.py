@@ -174,7 +174,7 @@ def _product(dialect: Dialect, stage: SumOfProducts) -> str:
         return dialect.product.format(value="inputs.value", window=window)
     # exp(sum(ln)) would not be exact; picking each factor is.
     factors = [
-        f"MAX(CASE WHEN components.factor = {factor} THEN inputs.value END) OVER ({window})"
+        dialect.factor.format(value="inputs.value", factor=factor, window=window)
         for factor in range(stage.factors.shape[2])
     ]
     if stage.is_ragged:
