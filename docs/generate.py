@@ -39,16 +39,16 @@ CLI_HEAD = """
 - **NAME** of a column is one name, matched exactly. An option that may be repeated takes one
   name each time.
 
-A file of features that exists needs `--force`. `featurize --force` also replaces the map beside it.
-A map that you named (`--map-file`, `draw -o`) may be what a model was trained with. It stays unless
-it is equal, or `--replace-map` is given. A file that is no map is never replaced by one.
+A file of features that exists needs `--replace`. `featurize --replace` also replaces the map beside
+it. A map that you named (`--map-file`, `draw -o`) may be what a model was trained with. It stays
+unless it is equal, or `--replace-map` is given. A file that is no map is never replaced by one.
 
 An error is one line, and exit code 2. `verify` and `inspect` have exit code 1 where they find
 something: a difference, no rows at all, or a statement over a limit. Every command has `--help`
 (`-h`), and `--quiet` (`-q`), which prints nothing but errors.
 
 In Python an option has the same name with underscores, but for these: `--to` is the target of
-`Database.export`, `--force` is `replace=True`, `--components-only` is `FeatureMap.select`,
+`Database.export`, `--replace` is `replace=True`, `--components-only` is `FeatureMap.select`,
 `--memory-limit` and `--threads` are of `sqlkrp.connect`, `--map` is the class, `--ensemble` is
 `Ensemble`, and `--seed` is `random_state`, whose default in Python is None: another draw each time.
 The names of the [options of maps](#options-of-maps) are said with each.

@@ -1026,7 +1026,7 @@ MUTANTS = [
         "sqlkrp/cli/destinations.py",
         "if not replace and isinstance(target, Path) and",
         "if isinstance(target, Path) and",
-        "--force does not replace a file",
+        "--replace does not replace a file",
         ("tests/test_cli.py::test_featurize_does_not_overwrite_before_or_after_the_work",),
     ),
     # --- engines

@@ -1,5 +1,6 @@
 """Every command as a user types it."""
 
+import argparse
 import gzip
 import inspect
 import io
@@ -82,7 +83,7 @@ def test_featurize_does_not_overwrite_before_or_after_the_work(run_cli, tmp_path
     assert not (tmp_path / "f.csv").exists()
     done = run_cli("featurize", "nowhere.csv", "--to", "f.csv", code=2)
     assert "'f.map.json' exists already" in done.stderr  # before anything is read
-    run_cli("featurize", DIGITS, "--components", 4, "--to", "f.csv", "--force")
+    run_cli("featurize", DIGITS, "--components", 4, "--to", "f.csv", "--replace")
     assert sqlkrp.load(tmp_path / "f.map.json").n_components == 4
 
 
@@ -148,7 +149,7 @@ def test_another_map_of_the_same_columns_is_pointed_at(run_cli, tmp_path):
     assert told("featurize", "train.csv", "--to", "d.csv") == ""
     assert told("featurize", "other.csv", "--to", "e.csv") == ""
     (tmp_path / "d.map.json").unlink()
-    assert told("featurize", "test.csv", "--to", "a.csv", "--force") == ""
+    assert told("featurize", "test.csv", "--to", "a.csv", "--replace") == ""
     assert told("draw", "train.csv", "-o", "q.json", "-q") == ""
 
 
@@ -179,7 +180,7 @@ def test_a_map_that_a_model_may_need_is_not_replaced_in_passing(run_cli, tmp_pat
     trained = (tmp_path / "m.json").read_bytes()
 
     def run(source, *more, code=0):
-        target = ("-o",) if command == "draw" else ("--to", "f.csv", "--force", "--map-file")
+        target = ("-o",) if command == "draw" else ("--to", "f.csv", "--replace", "--map-file")
         return run_cli(command, source, *options, *more, *target, "m.json", code=code)
 
     for other in (("t.csv", "--seed", 2), ("t.csv", "--degree", 3), ("u.csv",)):
@@ -202,10 +203,19 @@ def test_a_map_that_a_model_may_need_is_not_replaced_in_passing(run_cli, tmp_pat
     assert (tmp_path / "m.json").read_text() == "a thesis"
 
 
-def test_draw_has_no_force(run_cli, tmp_path):
-    done = run_cli("draw", DIGITS, "-o", "m.json", "--force", code=2)
+@pytest.mark.parametrize("option", ["--replace", "--force"])
+def test_draw_replaces_no_map_in_passing(run_cli, tmp_path, option):
+    done = run_cli("draw", DIGITS, "-o", "m.json", option, code=2)
+    assert done.stderr.startswith(f"sqlkrp: {option} is for features")
     assert "give --replace-map" in done.stderr
-    assert "--force" not in run_cli("draw", "--help").stdout
+    assert f"{option} " not in run_cli("draw", "--help").stdout
+
+
+def test_force_is_replace_by_its_earlier_name(run_cli, tmp_path):
+    (tmp_path / "f.csv").write_text("of old")
+    run_cli("featurize", DIGITS, "--components", 4, "--to", "f.csv", "--force")
+    assert "of old" not in (tmp_path / "f.csv").read_text()
+    assert "--force" not in run_cli("featurize", "--help").stdout
 
 
 def test_features_on_standard_output_are_not_mixed_with_words(run_cli, tmp_path):
@@ -265,7 +275,7 @@ def test_standard_output_keeps_what_it_was_redirected_to(run_cli, drawn, tmp_pat
 def test_featurize_writes_the_features_and_the_map_or_neither(run_cli, tmp_path):
     for options in (
         ("--map-file", "no/m.json"),
-        ("--map-file", "f.csv", "--force", "--replace-map"),
+        ("--map-file", "f.csv", "--replace", "--replace-map"),
         ("--map-file", "."),
     ):
         run_cli("featurize", DIGITS, "--components", 4, "--to", "f.csv", *options, code=2)
@@ -407,9 +417,9 @@ def test_tables_are_the_map_s_and_replace_only_their_own(run_cli, drawn, tmp_pat
     for column, values in STEPS[type(stage)].tables(stage)["hyperplanes"].items():
         assert hyperplanes[column].tolist() == values.tolist()
     assert "exists already" in run_cli("tables", "m.json", "-o", "side", code=2).stderr
-    run_cli("tables", "m.json", "-o", "side", "--force")
+    run_cli("tables", "m.json", "-o", "side", "--replace")
     (tmp_path / "side" / "thesis.tex").write_text("precious")
-    assert "'thesis.tex'" in run_cli("tables", "m.json", "-o", "side", "--force", code=2).stderr
+    assert "'thesis.tex'" in run_cli("tables", "m.json", "-o", "side", "--replace", code=2).stderr
     assert (tmp_path / "side" / "thesis.tex").read_text() == "precious"
 
 
@@ -465,8 +475,8 @@ def test_export_from_a_database_and_from_a_file(run_cli, warehouse, drawn, tmp_p
     with duckdb.connect(str(warehouse)) as connection:
         connection.execute(f"COPY t TO '{tmp_path}/t.parquet'")
     options = ("--file", "t.parquet", "--keep", "id", "--to", target)
-    assert "--force" in run_cli("export", "m.json", *options, code=2).stderr
-    run_cli("export", "m.json", *options, "--force")
+    assert "--replace" in run_cli("export", "m.json", *options, code=2).stderr
+    run_cli("export", "m.json", *options, "--replace")
     assert read_table(tmp_path / target).equals(first)
     if target.endswith("gz"):
         assert gzip.decompress((tmp_path / target).read_bytes()).startswith(b"id,krp_0,")
@@ -654,11 +664,6 @@ def test_an_empty_name_is_refused_and_only_features_go_to_standard_output(
     [
         ("featurize a.csv --to f.csv --component 3", "--component 3 (did you mean --components?)"),
         ("featurize a.csv --to f.csv --landmark=3", "--landmark=3 (did you mean --landmarks?)"),
-        ("featurize a.csv --to f.csv --replace", "--replace (did you mean --force?)"),
-        ("export m.json --file a.csv --to f.csv --replace", "--replace (did you mean --force?)"),
-        ("tables m.json -o d --replace", "--replace (did you mean --force?)"),
-        ("run m.json --db d --table t --into f --force", "--force (did you mean --replace?)"),
-        ("draw a.csv -o m.json --replace", "--replace (did you mean --replace-map?)"),
         ("featurize a.csv b.csv --to f.csv", "b.csv"),
         ("maps --krp", "--krp"),
     ],
@@ -704,8 +709,8 @@ def test_without_a_numeric_column_those_that_there_are_are_named(run_cli, tmp_pa
         (["draw", DIGITS, "--pool", "x y", "-o", "n.json"], "--pool 'x y' is not allowed"),
         (["draw", DIGITS, "--sparsity", "0.5", "-o", "n.json"], "--sparsity 0.5 is not allowed"),
         (["draw", DIGITS, "--map", "spherical", "--a", "1", "-o", "n.json"], "--a 1.0 is not"),
-        (["featurize", DIGITS, "--to", "old.csv"], "or replace it (--force)"),
-        (["tables", "m.json", "-o", "old"], "or replace it (--force)"),
+        (["featurize", DIGITS, "--to", "old.csv"], "or replace it (--replace)"),
+        (["tables", "m.json", "-o", "old"], "or replace it (--replace)"),
         (["run", "m.json", "--db", "w.duckdb", "--table", "t", "--into", "t2"],
          "or replace it (--replace)"),
         (["export", "m.json", "--db", "w.duckdb", "--table", "t", "--long", "id,name,c0",
@@ -846,8 +851,9 @@ def test_commands_and_options_are_in_the_reference():
     assert sorted(choices) == sorted(COMMANDS)
     for name, one in choices.items():
         assert f"sqlkrp {name}" in page
-        for option in one._option_string_actions:
-            assert option in page or option in ("-h", "--help", "-q", "-o"), (name, option)
+        for option, action in one._option_string_actions.items():
+            is_told = option in page or option in ("-h", "--help", "-q", "-o")
+            assert is_told or action.help == argparse.SUPPRESS, (name, option)
 
 
 def test_nothing_is_drawn_on_a_pipe(run_installed):
@@ -920,7 +926,7 @@ def test_nothing_replaces_what_it_reads_or_what_is_no_file(run_cli, tmp_path, wa
         (("featurize", "s.csv", "--to", ""), "use one of"),
         (("draw", "s.csv", "-o", "."), "is a folder"),
     ):
-        force = ("--replace-map", *(("--force",) if arguments[0] == "featurize" else ()))
+        force = ("--replace-map", *(("--replace",) if arguments[0] == "featurize" else ()))
         assert message in run_cli(*arguments, *force, code=2).stderr, arguments
     run = ("run", "m.json", "--db", "s.csv", "--table", "s", "--into", "f")
     assert "is no DuckDB database" in run_cli(*run, code=2).stderr
@@ -933,7 +939,7 @@ def test_a_map_replaces_nothing_but_a_map(run_cli, tmp_path, warehouse):
     for name in ("yn1.csv", "yn2.csv", "f.map.json", "thesis.txt"):
         (tmp_path / name).write_text("a,b\n1,2\n3,4\n")
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    draw, featurize = ("draw", "yn1.csv"), ("featurize", "yn1.csv", "--to", "f.csv", "--force")
+    draw, featurize = ("draw", "yn1.csv"), ("featurize", "yn1.csv", "--to", "f.csv", "--replace")
     for arguments, message in (
         (("draw", "w.duckdb", "--table", "t", "-o", "w.duckdb"), "is read by this"),
         ((*draw, "-o", "yn1.csv"), "is read by this"),
@@ -1050,7 +1056,7 @@ def test_odd_arguments_are_refused_in_one_line(run_cli, warehouse, drawn, tmp_pa
 
 def test_an_export_does_not_replace_the_database_it_reads(run_cli, warehouse, drawn, tmp_path):
     (tmp_path / "w.parquet").write_bytes((tmp_path / "w.duckdb").read_bytes())
-    options = ("m.json", "--db", "w.parquet", "--table", "t", "--to", "w.parquet", "--force")
+    options = ("m.json", "--db", "w.parquet", "--table", "t", "--to", "w.parquet", "--replace")
     assert "is read by this" in run_cli("export", *options, code=2).stderr
 
 

@@ -542,7 +542,7 @@ def test_the_command_writes_what_python_does(run_cli, krp, tmp_path):
     again = run_cli(*command, "--project").stdout  # they are there as they would be written
     assert again == done.stdout.replace("wrote  ", "as it was  ").replace("map    ", "map        ")
     run_cli(*command, "--incremental", code=2)
-    run_cli(*command, "--incremental", "--force")
+    run_cli(*command, "--incremental", "--replace")
     run_cli(*command[:-1], "no/such/folder", code=2)
     run_cli(*command[:-1], "q2", "--threads", "2", code=2)  # which reads no rows
     assert not (tmp_path / "q2").exists()

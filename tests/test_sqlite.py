@@ -355,7 +355,7 @@ def test_an_open_cursor_is_in_nobody_s_way(stored, krp, form):
 def test_an_export_does_not_replace_the_database_it_reads(run_cli, path, tmp_path):
     (tmp_path / "w.csv").write_bytes(path.read_bytes())
     run_cli("draw", "w.csv", "--table", "t", "--exclude", "id", "-o", "m.json")
-    options = ("m.json", "--db", "w.csv", "--table", "t", "--to", "w.csv", "--force")
+    options = ("m.json", "--db", "w.csv", "--table", "t", "--to", "w.csv", "--replace")
     assert "is read by this" in run_cli("export", *options, code=2).stderr
     assert (tmp_path / "w.csv").read_bytes() == path.read_bytes()
 

@@ -245,8 +245,8 @@ def test_features_go_from_bucket_to_bucket(bucket, run_cli, tmp_path):
             found = connection.execute(f"FROM 's3://bucket/{name}'").df().to_numpy()
         np.testing.assert_allclose(found, expected, rtol=1e-12)
         assert "exists already" in run_cli(*export, f"s3://bucket/{name}", code=2).stderr
-        run_cli(*export, f"s3://bucket/{name}", "--force")
-    assert "is read by this" in run_cli(*export, "s3://bucket/t.csv", "--force", code=2).stderr
+        run_cli(*export, f"s3://bucket/{name}", "--replace")
+    assert "is read by this" in run_cli(*export, "s3://bucket/t.csv", "--replace", code=2).stderr
     run_cli("verify", "m.json", "--db", "s3://bucket/wh.duckdb", "--table", "t")
     run_cli(*export, "s3://bucket/kept.parquet", "--keep", "c0")
     result = ("--result", "s3://bucket/kept.parquet", "--key", "c0")

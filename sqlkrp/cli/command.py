@@ -33,11 +33,8 @@ class Parser(argparse.ArgumentParser):
     def _meant(self, left: Sequence[str]) -> str:
         """The options that may be meant by the first of what is left over."""
         name = next((one[2:].partition("=")[0] for one in left if one.startswith("--")), "")
-        actions = self._option_string_actions
-        known = {option[2:]: actions[option].dest for option in actions if option[2:]}
-        near = near_names(name, [*known]) if name else []
-        if name in ("force", "replace"):  # some commands have the one, some the other
-            near = [option for option, dest in known.items() if dest == "replace"] or near
+        known = [option[2:] for option in self._option_string_actions if option[2:]]
+        near = near_names(name, known) if name else []
         return f" (did you mean {' or '.join(f'--{one}' for one in near)}?)" if near else ""
 
     def group(self, title: str, description: str | None = None) -> argparse._ArgumentGroup:

@@ -17,6 +17,7 @@ __all__ = [
     "add_destination",
     "add_growth",
     "add_limit",
+    "add_replace",
     "add_storage",
     "better_pairs",
     "growth_of",
@@ -27,8 +28,15 @@ __all__ = [
 ]
 
 
-def add_destination(one: Parser, force: str) -> None:
-    """The file that is written; ``force`` says what is replaced."""
+def add_replace(group: argparse._ArgumentGroup, what: str) -> None:
+    """Leave to replace what is there."""
+    group.add_argument("--replace", action="store_true", help=f"replace {what}")
+    # Its name of earlier versions where a file is written.
+    group.add_argument("--force", dest="replace", action="store_true", help=argparse.SUPPRESS)
+
+
+def add_destination(one: Parser, replace: str) -> None:
+    """The file that is written; ``replace`` says what is replaced."""
     group = one.group("output")
     group.add_argument(
         "--to",
@@ -37,7 +45,7 @@ def add_destination(one: Parser, force: str) -> None:
         help="the file to write, or a URL of one such as s3://...: .csv, .csv.gz or .parquet, or - "
         "for CSV on standard output",
     )
-    group.add_argument("--force", dest="replace", action="store_true", help=force)
+    add_replace(group, replace)
 
 
 def add_growth(one: Parser) -> None:

@@ -47,6 +47,7 @@ def options_of(command: argparse.ArgumentParser) -> dict[str, str]:
 
     And what chooses a map, by the name of its class.
     """
-    own = {one.dest: one.option_strings[-1] for one in command._actions if one.option_strings}
+    told = [one for one in command._actions if one.help != argparse.SUPPRESS]
+    own = {one.dest: one.option_strings[-1] for one in told if one.option_strings}
     kinds = {one.__name__: f"--map {kind}" for kind, one in MAPS.items()}
     return kinds | {one.name: f"--{option}" for option, one in MAP_OPTIONS.items()} | own

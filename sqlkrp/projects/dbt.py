@@ -227,7 +227,7 @@ def _readme(asked: Asked) -> str:
         f"Build and check it: `dbt build --select +{name} {name}_expected`; over another relation: "
         f"`{{{{ {name}(ref('other')) }}}}`.\n"
         f"Written by sqlkrp {__version__}: after a new {kind} write it again (`sqlkrp dbt ... "
-        f"--force`){_after(asked)}.\n"
+        f"--replace`){_after(asked)}.\n"
     )
 
 

@@ -119,7 +119,7 @@ def _readme(asked: Asked) -> str:
         f"{visible(asked.fitted.title)}.\n"
         f"Build and check it: `sqlmesh plan`, `sqlmesh audit`.\n"
         f"Written by sqlkrp {__version__}: after a new {kind} write it again (`sqlkrp dbt ... "
-        "--sqlmesh --force`); the next plan makes all rows anew.\n"
+        "--sqlmesh --replace`); the next plan makes all rows anew.\n"
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from sqlkrp.cli.answers import add_answers, answered
 from sqlkrp.cli.command import Command, Parser
 from sqlkrp.cli.console import say
+from sqlkrp.cli.destinations import add_replace
 from sqlkrp.cli.map_files import add_map, load_asked
 from sqlkrp.cli.sources import (
     add_database,
@@ -74,9 +75,7 @@ def _add_arguments(one: Parser) -> None:
         "--project", action="store_true", help="write what is around models in a project, too"
     )
     output.add_argument("--sqlmesh", action="store_true", help="for SQLMesh, and not for dbt")
-    output.add_argument(
-        "--force", dest="replace", action="store_true", help="replace files of sqlkrp in DIR"
-    )
+    add_replace(output, "files of sqlkrp in DIR")
     output.add_argument(
         "--output",
         choices=("auto", "array", "columns"),

@@ -30,11 +30,11 @@ __all__ = ["COMMAND"]
 
 
 class _NotForMaps(argparse.Action):
-    """--force where a map is written: it is not to be replaced in passing."""
+    """Leave to replace where a map is written: it is not to be replaced in passing."""
 
-    def __call__(self, *_: Any) -> NoReturn:
+    def __call__(self, parser: Any, given: Any, values: Any, option: str | None = None) -> NoReturn:
         raise ParameterError(
-            "--force is for features, and draw writes a map: leave it out (an equal map is no "
+            f"{option} is for features, and draw writes a map: leave it out (an equal map is no "
             "obstacle), or give --replace-map"
         )
 
@@ -56,7 +56,8 @@ def _add_arguments(one: Parser) -> None:
         required=True,
         help="where to save the map",
     )
-    output.add_argument("--force", action=_NotForMaps, nargs=0, help=argparse.SUPPRESS)
+    for option in ("--replace", "--force"):
+        output.add_argument(option, action=_NotForMaps, nargs=0, help=argparse.SUPPRESS)
     add_replace_map(output)
     group = add_drawing(one)
     group.add_argument(

@@ -33,7 +33,7 @@ def _add_arguments(one: Parser) -> None:
     add_database(one, file=True)
     add_long(one)
     add_limit(one)
-    add_destination(one, "replace DEST if it exists")
+    add_destination(one, "DEST if it exists")
     one.group("output").add_argument(
         "--append", action="store_true", help="in Spark: add to the files that are there"
     )

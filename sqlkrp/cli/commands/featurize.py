@@ -46,7 +46,7 @@ def _add_arguments(one: Parser) -> None:
         help="draw no map, but compute the features of this saved one: for test data, that of the "
         "training data",
     )
-    add_destination(one, "replace DEST if it exists, and the map beside it")
+    add_destination(one, "DEST if it exists, and the map beside it")
     add_keep(one, "; the map does not read it")
     add_written(one)
     group = add_drawing(one)

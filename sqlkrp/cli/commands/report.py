@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sqlkrp.cli.command import Command, Parser
 from sqlkrp.cli.console import say
-from sqlkrp.cli.destinations import require_new
+from sqlkrp.cli.destinations import add_replace, require_new
 from sqlkrp.cli.map_files import load_map
 from sqlkrp.cli.sources import add_database, add_engine, open_database, table_of
 from sqlkrp.cli.typed import counts, path, path_to_write
@@ -51,7 +51,7 @@ def _add_arguments(one: Parser) -> None:
         required=True,
         help="where to write the page, such as report.html",
     )
-    output.add_argument("--replace", action="store_true", help="replace PAGE if it exists")
+    add_replace(output, "PAGE if it exists")
     output.add_argument(
         "--untimed",
         dest="timed",

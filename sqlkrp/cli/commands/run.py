@@ -9,6 +9,7 @@ from sqlkrp.cli.console import say
 from sqlkrp.cli.destinations import (
     add_growth,
     add_limit,
+    add_replace,
     add_storage,
     growth_of,
     rows_of,
@@ -41,9 +42,7 @@ def _add_arguments(one: Parser) -> None:
     output = one.group("output")
     output.add_argument("--into", metavar="NAME", help="the table or view to create")
     output.add_argument("--view", action="store_true", help="create a view, not a table")
-    output.add_argument(
-        "--replace", action="store_true", help="replace the table, view or macro if it exists"
-    )
+    add_replace(output, "the table, view or macro if it exists")
     add_growth(one)
     add_macro(one)
     add_storage(one)

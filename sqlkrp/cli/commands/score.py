@@ -7,7 +7,15 @@ import argparse
 from sqlkrp.cli.answers import add_answers, answers_of
 from sqlkrp.cli.command import Command, Parser
 from sqlkrp.cli.console import say
-from sqlkrp.cli.destinations import add_growth, add_limit, better_pairs, growth_of, rows_of, verb_of
+from sqlkrp.cli.destinations import (
+    add_growth,
+    add_limit,
+    add_replace,
+    better_pairs,
+    growth_of,
+    rows_of,
+    verb_of,
+)
 from sqlkrp.cli.macros import add_macro, create_macro
 from sqlkrp.cli.map_files import add_model, load_scoring
 from sqlkrp.cli.sources import add_database, add_engine, open_database, table_of
@@ -52,9 +60,7 @@ def _add_arguments(one: Parser) -> None:
         "standard output",
     )
     output.add_argument("--view", action="store_true", help="create a view, not a table")
-    output.add_argument(
-        "--replace", action="store_true", help="replace the table, view, file or macro if it exists"
-    )
+    add_replace(output, "the table, view, file or macro if it exists")
     add_growth(one)
     add_macro(one)
     add_keep(one)

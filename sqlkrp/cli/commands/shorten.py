@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlkrp.cli.answers import add_terms
 from sqlkrp.cli.command import Command, Parser
 from sqlkrp.cli.console import say
-from sqlkrp.cli.destinations import require_new
+from sqlkrp.cli.destinations import add_replace, require_new
 from sqlkrp.cli.map_files import add_model, load_model
 from sqlkrp.cli.sources import (
     add_database,
@@ -41,7 +41,7 @@ def _add_arguments(one: Parser) -> None:
         type=path_to_write,
         help="where to save the short model (default: nowhere, its error is told)",
     )
-    output.add_argument("--replace", action="store_true", help="replace SHORT if it exists")
+    add_replace(output, "SHORT if it exists")
     add_engine(one)
     let_rows_be_left_out(one)
 

@@ -7,6 +7,7 @@ import argparse
 from sqlkrp.cli.answers import add_way
 from sqlkrp.cli.command import Command, Parser
 from sqlkrp.cli.console import say
+from sqlkrp.cli.destinations import add_replace
 from sqlkrp.cli.map_files import add_map, load_asked
 from sqlkrp.cli.statements import add_dialect
 from sqlkrp.cli.typed import path_to_write
@@ -33,9 +34,7 @@ def _add_arguments(one: Parser) -> None:
         default="csv",
         help="the format of the tables' files: csv or parquet (default: csv)",
     )
-    output.add_argument(
-        "--force", dest="replace", action="store_true", help="replace files of sqlkrp in DIR"
-    )
+    add_replace(output, "files of sqlkrp in DIR")
     add_way(one)
     add_dialect(one)
 

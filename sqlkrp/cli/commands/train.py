@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sqlkrp.cli.command import Command, Parser
-from sqlkrp.cli.destinations import require_new
+from sqlkrp.cli.destinations import add_replace, require_new
 from sqlkrp.cli.drawing import add_reading, reading_of
 from sqlkrp.cli.map_files import load_model
 from sqlkrp.cli.sources import add_engine, add_source, open_database, table_of
@@ -36,7 +36,7 @@ def _add_arguments(one: Parser) -> None:
         "-o", "--out", metavar="MODEL", type=path_to_write, required=True,
         help="where to save the model",
     )  # fmt: skip
-    output.add_argument("--replace", action="store_true", help="replace MODEL if it exists")
+    add_replace(output, "MODEL if it exists")
     add_engine(one)
 
 
