@@ -1112,6 +1112,10 @@ def test_a_model_is_printed_inspected_verified_and_explained(run_cli, warehouse,
     )
     matter = run_cli("explain", model_file, *at, "--sample", "50").stdout
     assert "mean change of the decision on" in matter
+    assert "less so" in run_cli("explain", model_file, *at, "--top", "1").stdout
+    for rows in ((), at):
+        refused = run_cli("explain", model_file, *rows, "--top", "0", code=2).stderr
+        assert refused == "sqlkrp: --top 0 is not allowed: use a whole number >= 1\n"
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,6 @@ def load(path: str | os.PathLike[str]) -> Any:
     except (OSError, ValueError) as bad:
         reason = getattr(bad, "strerror", None) or "not text"
         raise MapFileError(
-            f"cannot read the map {str(path)!r} ({reason}): give a file written by sqlkrp draw"
+            f"cannot read the map {str(path)!r} ({reason}): give a file of a map or model"
         ) from bad
     return loads(text, _KINDS, repr(str(path)))

@@ -64,7 +64,7 @@ def importance_lines(found: Importance, top: int) -> list[str]:
         for name, value in shown
     ]
     left = len(found.columns) - len(shown)
-    more = f" ({counted(left, 'more column')} less)" if left else ""
+    more = f"; {counted(left, 'other column')} less so" if left else ""
     return [
         *lines,
         f"mean change of the {found.what} on {counted(found.rows, 'row')} where a column has the "

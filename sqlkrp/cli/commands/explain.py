@@ -17,6 +17,7 @@ from sqlkrp.cli.sources import (
     open_database,
     table_of,
 )
+from sqlkrp.maps.allowed import Whole
 from sqlkrp.models.explaining import explain
 from sqlkrp.summaries.models import explanation_lines, importance_lines
 
@@ -38,6 +39,7 @@ def _add_arguments(one: Parser) -> None:
 
 def _run(given: argparse.Namespace) -> int:
     fitted = load_model(given.map)
+    Whole(1).require("top", given.top)
     if not names_rows(given):
         terms = explain(fitted, given.top)
         plain, lines = terms.as_plain(), explanation_lines(terms)
