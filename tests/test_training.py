@@ -472,6 +472,24 @@ def test_balanced_classes_find_the_rare_one():
     assert balanced > plain + 0.1
 
 
+@pytest.mark.parametrize("cuts", [[1.5], [1.5, 2.0]], ids=["two classes", "three"])
+def test_probabilities_of_balanced_classes_are_of_classes_that_count_as_much(cuts):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(4000, 2)), columns=["a", "b"])
+    frame["y"] = np.digitize(frame["a"] * frame["b"] + rng.normal(0, 0.3, 4000), cuts)
+    model = sqlkrp.train(
+        frame, "y", maps=[sqlkrp.KRP(2, 20)], metric="balanced-accuracy", class_weight="balanced"
+    )
+    assert "KRP" in model.training["taken"]  # which learns by squares, and is calibrated
+    (best,) = (
+        one["mean"]
+        for one in model.training["candidates"]
+        if one["name"] == model.training["taken"]
+    )
+    assert model.training["in_folds"]["balanced-accuracy"] > best - 0.03
+    assert model.training["held_out"]["balanced-accuracy"] > best - 0.1
+
+
 def test_a_model_file_keeps_what_was_found(tmp_path):
     model = trained(table(), exclude=["is_dear"])
     model.save(tmp_path / "m.json")

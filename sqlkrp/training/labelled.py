@@ -17,7 +17,8 @@ from sqlkrp.stages import Array
 from sqlkrp.training.folds import Split, hashes_of_rows, hashes_of_texts
 from sqlkrp.training.labels import Labels
 
-__all__ = ["Afar", "Batch", "Counts", "InParts", "Labelled", "Named", "Part", "Parting", "hashed"]
+__all__ = ["Afar", "Batch", "Counts", "InParts", "Labelled", "Named", "Part", "Parting", "hashed",
+           "learning_weights"]  # fmt: skip
 
 Codes = NDArray[np.int64]
 
@@ -162,13 +163,19 @@ class Parting:
             codes = self.labels.codes_of(batch.labels)
             places = self.split.parts(batch.marks, codes)
             codes = self.labels.places_of(codes)
-            yield Part(batch, codes, places, self._weights(batch, codes))
+            yield Part(batch, codes, places, learning_weights(
+                batch.weights, codes, self.class_weights
+            ))  # fmt: skip
 
-    def _weights(self, batch: Batch, codes: Codes) -> Array | None:
-        if self.class_weights is None:
-            return batch.weights
-        of_class: Array = self.class_weights[codes]
-        return of_class if batch.weights is None else of_class * batch.weights
+
+def learning_weights(
+    weights: Array | None, codes: Codes, class_weights: Array | None
+) -> Array | None:
+    """How much rows count where a model is learned: by their own weights and their class's."""
+    if class_weights is None:
+        return weights
+    of_class: Array = class_weights[codes]
+    return of_class if weights is None else of_class * weights
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,8 @@ class Judged:
     """Of a regression; of classes their codes."""
     codes: NDArray[np.int64]
     weights: Array | None
+    learning_weights: Array | None
+    """How much each counts where a model is learned, of which its calibration is a part."""
 
     def calibrated(self, calibration: Calibration | None) -> Judged:
         """With decisions that have probabilities."""
@@ -69,7 +71,7 @@ class Judged:
     def calibrated_apart(cls, parts: Sequence[Judged]) -> Judged:
         """All rows, each with a calibration that did not see it: that of other folds."""
         decisions = calibrated_apart([
-            (one.decisions, one.codes, one.weights) for one in parts
+            (one.decisions, one.codes, one.learning_weights) for one in parts
         ])  # fmt: skip
         return cls.joined([
             replace(one, decisions=found) for one, found in zip(parts, decisions, strict=True)
@@ -128,7 +130,7 @@ def learn(
     ]))  # fmt: skip
     calibration, folds = None, Judged.joined(parted[best])
     if calibrates:
-        calibration = Calibration.of(folds.decisions, folds.codes, folds.weights)
+        calibration = Calibration.of(folds.decisions, folds.codes, folds.learning_weights)
         folds = Judged.calibrated_apart(parted[best])
     whole = sum_of([seen, parts[TEST]]) if TEST in parts else seen
     if loss == SQUARES:
@@ -293,7 +295,7 @@ def _decisions(
     kept: dict[int, list[_Decided]] = {}
     for part, one in rows.found(split, deciding, on_rows):
         kept.setdefault(part, []).append(one)
-    return {part: _together(some) for part, some in kept.items()}
+    return {part: _together(some, rows) for part, some in kept.items()}
 
 
 @dataclass(frozen=True)
@@ -352,9 +354,10 @@ def _joined(some: Sequence[_Decided]) -> _Decided:
     )
 
 
-def _together(kept: Sequence[_Decided]) -> list[Judged]:
+def _together(kept: Sequence[_Decided], rows: Rows) -> list[Judged]:
     """For each penalty, the decisions of all rows."""
     decisions, short, numbers, weights = _joined(kept)
     codes = short.astype("i8")
     labels = codes if numbers is None else numbers
-    return [Judged(one, labels, codes, weights) for one in decisions]
+    learning = rows.learning_weights(weights, codes)
+    return [Judged(one, labels, codes, weights, learning) for one in decisions]

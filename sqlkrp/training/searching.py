@@ -103,7 +103,7 @@ def _tried(candidate: Candidate, seen: Seen, split: Split, judge: Judge) -> Trie
         ]
         if candidate.loss == SQUARES and judge.reads_probabilities:
             decisions = calibrated_apart([
-                (one, its.codes, its.weights) for one, its in zip(decisions, rows, strict=True)
+                (one, its.codes, its.learning_weights) for one, its in zip(decisions, rows, strict=True)
             ])  # fmt: skip
         for number, (found, of_fold) in enumerate(zip(decisions, rows, strict=True)):
             truths = of_fold.labels, of_fold.codes, of_fold.weights
