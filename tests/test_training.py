@@ -421,6 +421,14 @@ def test_a_leak_is_named():
     assert trained(frame, "is_dear", exclude=["sold_to"]).training["leaks"] == []
 
 
+@pytest.mark.parametrize("metric", ["log-loss", "roc-auc"])
+def test_a_leak_is_named_by_any_measure(metric):
+    frame = table().drop(columns=["price"])
+    frame["sold_to"] = np.where(frame["is_dear"] == "yes", "rich", "poor")
+    told = trained(frame, "is_dear", metric=metric).training
+    assert [one["column"] for one in told["leaks"]] == ["sold_to"]
+
+
 def test_the_columns_are_kept_unless_they_are_beaten():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(600, 4)), columns=list("abcd"))
