@@ -380,6 +380,19 @@ def test_folds_in_time_predict_what_comes_later():
         assert times[before].max() < times[parts == fold].min()
 
 
+@pytest.mark.parametrize(
+    ("which", "first", "seed"),
+    [("time", 190, 0), ("time", 5, 0), *(("groups", 193, s) for s in range(4))],
+)
+def test_folds_of_nearly_all_rows_in_one_group_or_time_are_refused(which, first, seed):
+    frame = table(200)
+    # So many rows are of one value, and those after it of one more each; or the other way round.
+    order = np.arange(200)
+    frame["one"] = np.where(order < first, 0, order) if first > 100 else np.minimum(order, first)
+    with pytest.raises(ParameterError, match="nearly all have one value of 'one'"):
+        trained(frame, exclude=["is_dear"], random_state=seed, **{which: "one"})
+
+
 def test_folds_have_as_many_of_each_class():
     rng = np.random.default_rng(0)
     marks, codes = hashes_of_rows(rng.normal(size=(5000, 3)), 0), (rng.random(5000) < 0.1) * 1

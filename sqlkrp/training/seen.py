@@ -103,6 +103,11 @@ class Looked:
         if len(places) == self._size:
             self._largest = order[places[-1]]
 
+    @property
+    def folds(self) -> set[int]:
+        """Those that rows were drawn from."""
+        return {one for _, rows in self._parts for one in np.unique(rows.folds).tolist()}
+
     def all(self) -> tuple[Statistics, Sample]:
         """What all rows hold that were looked at, and some of them."""
         self.cut()

@@ -248,6 +248,13 @@ class _Training:
         """What the rows of training hold."""
         looking = Looking(self.asked.sample, self.asked.seed)
         (looked,) = rows.found(split, looking, partial(self.on_progress, "looking at columns"))
+        if len(looked.folds) < 2:
+            differ = self.named.groups or self.named.time
+            alike = "are equal" if differ is None else f"have one value of {differ!r}"
+            raise ParameterError(
+                f"the rows to learn from are not in two folds, as nearly all {alike}: there is "
+                "nothing to predict from others; give fewer folds, or another table or column"
+            )
         seen = Seen(self.reading.columns, source.kinds, looked)
         if not seen.usable:
             raise ColumnError(
