@@ -393,6 +393,29 @@ def test_folds_of_nearly_all_rows_in_one_group_or_time_are_refused(which, first,
         trained(frame, exclude=["is_dear"], random_state=seed, **{which: "one"})
 
 
+@pytest.mark.parametrize("rows", [20_000, 250_000])  # predicted are 200,000 at the most
+def test_a_sample_of_few_kinds_of_rows_has_all_of_them(rows):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(0, 2, (rows, 3)), columns=["a", "b", "c"])
+    frame["y"] = np.where(rng.random(rows) < 0.1 + 0.8 * frame["a"], "yes", "no")
+    told = sqlkrp.train(frame, "y", maps=[], sample=1000).training
+    # A tenth of the rows is not what their a says.
+    for found in (told["candidates"][0]["mean"], told["in_folds"]["accuracy"]):
+        assert found == pytest.approx(0.9, abs=0.03)
+    assert told["in_folds"]["rows"] == pytest.approx(min(0.8 * rows, 160_000), rel=0.01)
+
+
+def test_a_sample_does_not_depend_on_the_order_of_equal_rows():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(0, 4, (3000, 3)), columns=["a", "b", "c"])
+    frame["y"] = (frame["a"] * frame["b"] + rng.integers(0, 5, 3000) > 4).astype(int)
+    here, there = (
+        numbers(sqlkrp.train(one, "y", maps=[], sample=300).training)
+        for one in (frame, frame.sample(frac=1, random_state=1))
+    )
+    assert here == pytest.approx(there, rel=1e-8)
+
+
 def test_folds_have_as_many_of_each_class():
     rng = np.random.default_rng(0)
     marks, codes = hashes_of_rows(rng.normal(size=(5000, 3)), 0), (rng.random(5000) < 0.1) * 1

@@ -16,9 +16,9 @@ from sqlkrp.stages import Array
 from sqlkrp.training.asked import SQUARES
 from sqlkrp.training.candidates import Drawn
 from sqlkrp.training.features import Features
-from sqlkrp.training.folds import TEST, Split, mixed
+from sqlkrp.training.folds import TEST, Copies, Split, mixed
 from sqlkrp.training.judging import Calibration, Judge, calibrated_apart
-from sqlkrp.training.labelled import Part
+from sqlkrp.training.labelled import Part, hashed
 from sqlkrp.training.losses import Batch, fit_loss
 from sqlkrp.training.moments import (
     Fit,
@@ -35,6 +35,7 @@ __all__ = ["Learned", "learn"]
 
 # Rows that are held out whose decisions are kept: a hashed sample of more.
 _JUDGED = 200_000
+_LARGEST_MARK = 2**64 - 1
 # How far from what the sample says a penalty of all rows is looked for.
 _FACTOR = 10.0
 # The largest slope that is left, and the most passes: of models that say what rows held out are
@@ -290,7 +291,7 @@ def _decisions(
     on_rows: OnRows,
 ) -> dict[int, list[Judged]]:
     """Of each part the decisions of models that did not see it, for each penalty."""
-    most = np.uint64(min(2**64 - 1, int(2**64 * min(1.0, _JUDGED / max(total, 1)))))
+    most = np.uint64(min(_LARGEST_MARK, int(2**64 * min(1.0, _JUDGED / max(total, 1)))))
     deciding = _Deciding(drawn.writer, judge, fits, rows.seed, most)
     kept: dict[int, list[_Decided]] = {}
     for part, one in rows.found(split, deciding, on_rows):
@@ -313,8 +314,9 @@ class _Deciding:
     def over(self, rows: Iterator[Part]) -> Iterator[tuple[int, _Decided]]:
         """Of some rows, with the part that they are of."""
         kept: dict[int, list[_Decided]] = {}
+        copies = Copies()
         for batch, codes, places, _ in rows:
-            wanted = mixed(batch.row_marks, self.seed + 2) <= self.most
+            wanted = self._wanted(batch.row_marks, batch.labels, copies)
             for part in np.unique(places[wanted]).tolist():
                 if part not in self.fits:  # the first of folds in the order of time
                     continue
@@ -327,6 +329,16 @@ class _Deciding:
                 kept.setdefault(part, []).append((decisions, codes[here], labels, weights))
         for part, some in kept.items():
             yield part, _joined(some)
+
+    def _wanted(
+        self, marks: NDArray[np.uint64], labels: Array, copies: Copies
+    ) -> NDArray[np.bool_]:
+        """Which rows are predicted."""
+        if self.most == _LARGEST_MARK:
+            return np.ones(len(marks), bool)
+        marks = copies.apart(marks, mixed(hashed(labels, self.seed)))
+        found: NDArray[np.bool_] = mixed(marks, self.seed + 2) <= self.most
+        return found
 
     def added(self, found: Iterator[tuple[int, _Decided]]) -> Iterator[tuple[int, _Decided]]:
         """The same, as nothing of it can be summed."""
