@@ -449,6 +449,12 @@ def test_equal_rows_are_in_one_part_and_few_kinds_of_rows_in_all():
 # --- what is said ---------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("size", [1e308, 1e-310])
+def test_weights_out_of_the_range_of_numbers_are_refused(size):
+    with pytest.raises(ParameterError, match="leave the range of numbers: rescale it"):
+        trained(table().assign(w=size), "is_dear", exclude=["price"], weights="w")
+
+
 def test_a_leak_is_named():
     frame = table().drop(columns=["price"])
     frame["sold_to"] = np.where(frame["is_dear"] == "yes", "rich", "poor")
@@ -514,6 +520,21 @@ def test_balanced_classes_find_the_rare_one():
         for one in (None, "balanced")
     )  # fmt: skip
     assert balanced > plain + 0.1
+
+
+@pytest.mark.parametrize("cuts", [[0.0], [-0.5, 0.5]], ids=["two classes", "three"])
+def test_weights_say_how_much_rows_count_beside_each_other(cuts):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(600, 2)), columns=["a", "b"])
+    frame["y"] = np.digitize(frame["a"] * frame["b"] + rng.normal(0, 0.1, 600), cuts)
+    weights = rng.uniform(1, 2, 600)
+    features = frame[["a", "b"]]
+    ones, shares = (
+        sqlkrp.train(frame.assign(w=w), "y", weights="w", maps=[sqlkrp.Monomials(2)])
+        for w in (weights, weights / weights.sum())
+    )
+    assert "least squares" in ones.estimator  # which is calibrated
+    assert ones.predict_proba(features) == pytest.approx(shares.predict_proba(features), abs=1e-6)
 
 
 @pytest.mark.parametrize("cuts", [[1.5], [1.5, 2.0]], ids=["two classes", "three"])

@@ -22,6 +22,9 @@ __all__ = ["Afar", "Batch", "Counts", "InParts", "Labelled", "Named", "Part", "P
 
 Codes = NDArray[np.int64]
 
+# Sums and squares of weights up to this, and of features times these, are numbers.
+_LARGEST_WEIGHT = 1e100
+
 # Texts whose order is that of what they say, from years to times of day.
 _IN_ORDER = re.compile(r"\d{4}(([-/.]?\d\d){0,2}([ T].*)?|-?[QW]\d{1,2})")
 
@@ -132,6 +135,7 @@ class Labelled:
             weighed = np.isfinite(weights) & (weights > 0)
             counts.unweighted += int(np.count_nonzero(there & ~weighed))
             there &= weighed
+            _require_in_range(named.weights, weights[there])
         if named.time is not None:
             timed = ~_missing(found[named.time])
             counts.untimed += int(np.count_nonzero(there & ~timed))
@@ -220,6 +224,16 @@ class Afar:
 
         yield from self.work.added(others())
         yield counts
+
+
+def _require_in_range(name: str | None, weights: Array) -> None:
+    """Raise ParameterError unless weights can be added up and multiplied as numbers."""
+    least, most = weights.min(initial=1.0), weights.max(initial=1.0)
+    if least < 1 / _LARGEST_WEIGHT or most > _LARGEST_WEIGHT:
+        raise ParameterError(
+            f"column {name!r} has weights of {least:.1g} to {most:.1g}, which leave the range of "
+            "numbers: rescale it in a view"
+        )
 
 
 def _missing(values: Array) -> NDArray[np.bool_]:
