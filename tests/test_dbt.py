@@ -268,6 +268,28 @@ def test_categories_dates_and_truth_values_pass(tmp_path, rows):
         assert len(project.files[f"seeds/{NAME}_expected.csv"].splitlines()) == 21
 
 
+NO_TEXTS = ["", " ", "null", " NULL ", "NA", "None", "nan", "n/a"]
+
+
+@pytest.mark.parametrize("rows", [False, True], ids=["made up", "of the table"])
+def test_texts_that_projects_take_for_none_are_in_no_seed(tmp_path, rows):
+    frame = visits()
+    frame["city"] = np.resize([*NO_TEXTS, "Bonn", "Ulm"], len(frame))
+    frame.loc[: len(NO_TEXTS) - 1, "id"] = NO_TEXTS
+    with contextlib.closing(DuckDB(tmp_path / "w.duckdb")) as place:
+        place.store(frame)
+        source = place.database.source("t")
+        krp = sqlkrp.KRP(2, 6, random_state=0).fit(
+            source, include=["price", "city"], categories="auto"
+        )
+        options = {"rows": source} if rows else {"key_type": "VARCHAR"}
+        files = written(krp, tmp_path / "p", **options)
+    seed = files[f"seeds/{NAME}_expected.csv"]
+    assert not pd.read_csv(io.StringIO(seed)).isna().any(axis=None)  # as SQLMesh reads it
+    cells = [cell for row in csv.reader(io.StringIO(seed)) for cell in row]
+    assert not {"", "null"} & {one.strip().lower() for one in cells}  # as dbt does
+
+
 MODELS = {
     "classes": lambda one: LogisticRegression().fit(one[["price", "size"]], one.kind),
     "numbers": lambda one: Ridge().fit(one[["price", "size"]], one.price * one["size"]),
