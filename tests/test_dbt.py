@@ -375,7 +375,7 @@ def test_a_reference_is_declared_nowhere(krp, tmp_path):
     assert "{{ ref('staged') }}" in files[f"models/{NAME}.sql"]
 
 
-@pytest.mark.parametrize("name", ["null", "True", "ref", "config", "", "a-b"])
+@pytest.mark.parametrize("name", ["null", "True", "not", "ref", "config", "", "a-b"])
 def test_names_that_mean_something_else_are_refused(krp, tmp_path, name):
     with pytest.raises(ParameterError, match="name="):
         krp.to_dbt(tmp_path, source="shop.sales", key="id", name=name)

@@ -26,9 +26,10 @@ _TABLE = "table"
 _GIVEN, _MADE = "sqlkrp_given", "sqlkrp_made"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,50}", re.ASCII)
 _TAKEN = {
-    "null", "none", "true", "false", "yes", "no", "on", "off", "y", "n", "ref", "source", "config",
-    "this", "target", "model", "var", "env_var", "log", "adapter", "graph", "builtins", "execute",
-    "run_query", "statement", "return", "exceptions", "schema", "database", "is_incremental",
+    "null", "none", "true", "false", "yes", "no", "on", "off", "y", "n", "not", "ref", "source",
+    "config", "this", "target", "model", "var", "env_var", "log", "adapter", "graph", "builtins",
+    "execute", "run_query", "statement", "return", "exceptions", "schema", "database",
+    "is_incremental",
 }  # fmt: skip
 _TYPE = re.compile(r"[A-Za-z][A-Za-z0-9_ ]*(\(\d+(, ?\d+)?\))?[A-Za-z ]*", re.ASCII)
 
