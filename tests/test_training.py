@@ -652,6 +652,7 @@ def test_from_a_table_to_scores(run_cli, tmp_path):
         (lambda t: t, {"budget": -1}, "budget=-1"),
         (lambda t: t, {"budget": "soon"}, "budget='soon' is no time: give seconds, or 60s"),
         (lambda t: t, {"maps": KRP}, "give a list of maps"),
+        (lambda t: t, {"maps": [sqlkrp.Ensemble([KRP])]}, "map is of type list, not a map"),
         (lambda t: t.assign(is_dear=t.price), {"class_weight": "balanced"}, "is for classes"),
     ],
 )
@@ -659,6 +660,17 @@ def test_what_cannot_be_trained_is_said_in_one_line(change, options, told):
     with pytest.raises(SqlkrpError, match=told) as raised:
         trained(change(table()), "is_dear", **options)
     assert "\n" not in str(raised.value)
+
+
+def test_a_map_of_numbers_is_not_learned_again_where_there_are_none():
+    rng = np.random.default_rng(0)
+    steps = pd.DataFrame(rng.uniform(-2, 2, (200, 2)), columns=["a", "b"])
+    steps["y"] = np.sign(steps["a"]) + np.sign(steps["b"])
+    before = sqlkrp.train(steps, "y", task="regression")
+    assert before.training["candidate"]["numbers_only"]
+    truths = pd.DataFrame(rng.random((200, 2)) > 0.5, columns=["a", "b"])
+    with pytest.raises(ParameterError, match="reads numbers alone, and no column has others"):
+        sqlkrp.train(truths.assign(y=steps["a"]), "y", like=before)
 
 
 def test_a_budget_is_a_time_as_on_the_command_line():
