@@ -405,12 +405,13 @@ def test_a_sample_of_few_kinds_of_rows_has_all_of_them(rows):
     assert told["in_folds"]["rows"] == pytest.approx(min(0.8 * rows, 160_000), rel=0.01)
 
 
-def test_a_sample_does_not_depend_on_the_order_of_equal_rows():
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_parts_and_samples_do_not_depend_on_the_order_of_equal_rows(task):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.integers(0, 4, (3000, 3)), columns=["a", "b", "c"])
-    frame["y"] = (frame["a"] * frame["b"] + rng.integers(0, 5, 3000) > 4).astype(int)
+    frame["y"] = (frame["a"] * frame["b"] + rng.integers(0, 5, 3000)) // 4
     here, there = (
-        numbers(sqlkrp.train(one, "y", maps=[], sample=300).training)
+        numbers(sqlkrp.train(one, "y", maps=[], task=task, sample=300).training)
         for one in (frame, frame.sample(frac=1, random_state=1))
     )
     assert here == pytest.approx(there, rel=1e-8)

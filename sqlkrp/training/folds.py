@@ -169,11 +169,17 @@ class Split:
         """Another pass begins."""
         self._copies = {}
 
-    def parts(self, marks: Array, codes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The fold of each row, or TEST."""
+    def parts(
+        self, marks: Array, codes: NDArray[np.int64], labels: Marks | None = None
+    ) -> NDArray[np.int64]:
+        """The fold of each row, or TEST.
+
+        ``labels`` tell equal rows apart where their classes do not, so that it is all one which of
+        them comes first.
+        """
         codes = codes if self.by_class else np.zeros_like(codes)
         if not self._bounds:
-            return self._parts_of(self._places(marks, codes))
+            return self._parts_of(self._places(marks, codes, labels))
         found = np.full(len(marks), TEST)
         for code, (firsts, parts) in self._bounds.items():
             here = codes == code
@@ -202,7 +208,7 @@ class Split:
             fold = self.n_folds - 1 - fold
         return np.where(place < self.test_share, TEST, fold)
 
-    def _places(self, marks: Array, codes: NDArray[np.int64]) -> Array:
+    def _places(self, marks: Array, codes: NDArray[np.int64], labels: Marks | None = None) -> Array:
         """Where each row stands among those of its class, from 0 to 1."""
         if not self._sorted:
             return marks.astype("f8") / 2.0**64
@@ -215,7 +221,8 @@ class Split:
             if not common.all():
                 before = np.searchsorted(its, mine[~common], side="left").astype("f8")
                 place[~common] = self._within_class(before, its)
-            place[common] = self._far_apart(code, mine[common])
+            equal = mine if labels is None else mixed(mine ^ labels[here])
+            place[common] = self._far_apart(code, equal[common])
             found[here] = place
         return found
 

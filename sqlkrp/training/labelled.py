@@ -14,7 +14,7 @@ from sqlkrp.engines.session import Streamed, Work
 from sqlkrp.engines.streaming import Listed
 from sqlkrp.errors import ParameterError
 from sqlkrp.stages import Array
-from sqlkrp.training.folds import Split, hashes_of_rows, hashes_of_texts
+from sqlkrp.training.folds import Split, hashes_of_rows, hashes_of_texts, mixed
 from sqlkrp.training.labels import Labels
 
 __all__ = ["Afar", "Batch", "Counts", "InParts", "Labelled", "Named", "Part", "Parting", "hashed",
@@ -165,11 +165,17 @@ class Parting:
         self.split.begin()
         for batch in batches:
             codes = self.labels.codes_of(batch.labels)
-            places = self.split.parts(batch.marks, codes)
+            places = self.split.parts(batch.marks, codes, self._told_apart(batch.labels))
             codes = self.labels.places_of(codes)
             yield Part(batch, codes, places, learning_weights(
                 batch.weights, codes, self.class_weights
             ))  # fmt: skip
+
+    def _told_apart(self, labels: Array) -> NDArray[np.uint64] | None:
+        """Marks of labels that are no classes, where equal rows are in several parts."""
+        if self.split.by_class or not self.split.counts_equal_rows:
+            return None
+        return mixed(hashed(labels, 0))
 
 
 def learning_weights(
