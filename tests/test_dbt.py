@@ -268,6 +268,15 @@ def test_categories_dates_and_truth_values_pass(tmp_path, rows):
         assert len(project.files[f"seeds/{NAME}_expected.csv"].splitlines()) == 21
 
 
+def test_a_key_that_is_not_there_is_told_by_the_columns_of_the_table(tmp_path):
+    with contextlib.closing(DuckDB(tmp_path / "w.duckdb")) as place:
+        place.store(visits()[["id", "price", "kind"]])
+        source = place.database.source("t")
+        krp = sqlkrp.KRP(2, 6, random_state=0).fit(source, exclude=["id"], categories="auto")
+        with pytest.raises(ColumnError, match=r"there are 'id', 'price', 'kind'$"):
+            written(krp, tmp_path / "p", rows=source, key="nothing")
+
+
 NO_TEXTS = ["", " ", "null", " NULL ", "NA", "None", "nan", "n/a"]
 
 

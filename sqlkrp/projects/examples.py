@@ -101,8 +101,9 @@ def of_table(fitted: Fitted, source: TableSource, key: str) -> Examples:
     """The rows of a table whose keys come first."""
     session = source.session
     dialect, options = session.dialect, Options()
+    # Before inputs that are made of columns stand among these.
+    match_columns([key], source.kinds, where=source.data.name)
     query, data = query_of(session, fitted, source, options, run_now=True)
-    match_columns([key], data.types, where=data.name)
     if data.kinds[key] == BOOLEAN:
         raise ColumnError(f"key {key!r} of {data.name} is a truth value, and tells no rows apart")
     named, is_number = quote(key, dialect), data.kinds[key] in NUMERIC
