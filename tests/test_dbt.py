@@ -268,6 +268,23 @@ def test_categories_dates_and_truth_values_pass(tmp_path, rows):
         assert len(project.files[f"seeds/{NAME}_expected.csv"].splitlines()) == 21
 
 
+def test_the_longest_name_leaves_room_for_those_of_seeds(tmp_path):
+    frame, limit = visits()[["price", "size", "paid"]], 63  # of Postgres
+    few, waves = sqlkrp.KRP(2, 5, random_state=0), sqlkrp.RandomFourier(5, random_state=0)
+    options = {"name": "a" * 51, "form": "tables", "dialect": "postgres"}
+    for number, one in enumerate((few, waves)):
+        fitted = one.fit(frame, exclude=["paid"])
+        model = sqlkrp.model(LogisticRegression().fit(fitted.transform(frame), frame.paid), fitted)
+        folder = tmp_path / str(number)
+        if one is waves:  # whose model adds up two times
+            with pytest.raises(ParameterError, match="use a name with 2 letters fewer"):
+                written(model, folder, **options)
+            options["name"] = "a" * 49
+        seeds = [path for path in written(model, folder, **options) if path.endswith(".csv")]
+        assert len(seeds) > 3
+        assert all(len(Path(path).stem) <= limit for path in seeds)
+
+
 def test_a_key_that_is_not_there_is_told_by_the_columns_of_the_table(tmp_path):
     with contextlib.closing(DuckDB(tmp_path / "w.duckdb")) as place:
         place.store(visits()[["id", "price", "kind"]])

@@ -80,6 +80,13 @@ class Asked:
             )
         for name in self.outputs:
             require_plain("column", name)
+        most = self.dialect.max_identifier_bytes
+        for seed in self.seeds.values():
+            if most is not None and len(seed) > most:
+                raise ParameterError(
+                    f"name={self.name!r} makes a seed {seed!r}, and {self.dialect.name} cuts names "
+                    f"after {most}: use a name with {len(seed) - most} letters fewer"
+                )
 
     @cached_property
     def statement(self) -> Statement:
@@ -89,7 +96,8 @@ class Asked:
     @property
     def seeds(self) -> dict[str, str]:
         """What side tables are called in the project, by their own names."""
-        beginning = f"{self.fitted.digest_[:12]}_"
+        # What tells two statements of one model apart: a project has one of each.
+        beginning = f"{self.fitted.digest_[:12]}_{self.fitted.token}"
         tables = self.statement.side_tables
         return {one: f"{self.name}_{one.removeprefix(beginning)}" for one in tables}
 
