@@ -650,6 +650,7 @@ def test_from_a_table_to_scores(run_cli, tmp_path):
             "fewer than two each",
         ),
         (lambda t: t.assign(is_dear=2**53 + np.arange(len(t)) % 3), {}, "beyond 2\\^53"),
+        (lambda t: t, {"loss": "logistic", "maps": None}, "for maps that are named, and none are"),
         (lambda t: t, {"budget": -1}, "budget=-1"),
         (lambda t: t, {"budget": "soon"}, "budget='soon' is no time: give seconds, or 60s"),
         (lambda t: t, {"maps": KRP}, "give a list of maps"),

@@ -185,6 +185,11 @@ class _Asked:
                 raise ParameterError(
                     f"{self.like!r} was not trained by sqlkrp.train: give a model that was"
                 )
+        if self.loss != SQUARES and self.maps is None:
+            raise ParameterError(
+                f"loss={self.loss!r} is for maps that are named, and none are: name some, or leave "
+                "it out"
+            )
         if self.class_weight is not None:
             OneOf({"balanced": ""}).require("class_weight", self.class_weight)
         Whole(10).require("sample", self.sample)
