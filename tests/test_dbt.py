@@ -268,6 +268,54 @@ def test_categories_dates_and_truth_values_pass(tmp_path, rows):
         assert len(project.files[f"seeds/{NAME}_expected.csv"].splitlines()) == 21
 
 
+def test_the_longest_name_leaves_room_for_those_of_seeds(tmp_path):
+    frame, limit = visits()[["price", "size", "paid"]], 63  # of Postgres
+    few, waves = sqlkrp.KRP(2, 5, random_state=0), sqlkrp.RandomFourier(5, random_state=0)
+    options = {"name": "a" * 51, "form": "tables", "dialect": "postgres"}
+    for number, one in enumerate((few, waves)):
+        fitted = one.fit(frame, exclude=["paid"])
+        model = sqlkrp.model(LogisticRegression().fit(fitted.transform(frame), frame.paid), fitted)
+        folder = tmp_path / str(number)
+        if one is waves:  # whose model adds up two times
+            with pytest.raises(ParameterError, match="use a name with 2 letters fewer"):
+                written(model, folder, **options)
+            options["name"] = "a" * 49
+        seeds = [path for path in written(model, folder, **options) if path.endswith(".csv")]
+        assert len(seeds) > 3
+        assert all(len(Path(path).stem) <= limit for path in seeds)
+
+
+def test_a_key_that_is_not_there_is_told_by_the_columns_of_the_table(tmp_path):
+    with contextlib.closing(DuckDB(tmp_path / "w.duckdb")) as place:
+        place.store(visits()[["id", "price", "kind"]])
+        source = place.database.source("t")
+        krp = sqlkrp.KRP(2, 6, random_state=0).fit(source, exclude=["id"], categories="auto")
+        with pytest.raises(ColumnError, match=r"there are 'id', 'price', 'kind'$"):
+            written(krp, tmp_path / "p", rows=source, key="nothing")
+
+
+NO_TEXTS = ["", " ", "null", " NULL ", "NA", "None", "nan", "n/a"]
+
+
+@pytest.mark.parametrize("rows", [False, True], ids=["made up", "of the table"])
+def test_texts_that_projects_take_for_none_are_in_no_seed(tmp_path, rows):
+    frame = visits()
+    frame["city"] = np.resize([*NO_TEXTS, "Bonn", "Ulm"], len(frame))
+    frame.loc[: len(NO_TEXTS) - 1, "id"] = NO_TEXTS
+    with contextlib.closing(DuckDB(tmp_path / "w.duckdb")) as place:
+        place.store(frame)
+        source = place.database.source("t")
+        krp = sqlkrp.KRP(2, 6, random_state=0).fit(
+            source, include=["price", "city"], categories="auto"
+        )
+        options = {"rows": source} if rows else {"key_type": "VARCHAR"}
+        files = written(krp, tmp_path / "p", **options)
+    seed = files[f"seeds/{NAME}_expected.csv"]
+    assert not pd.read_csv(io.StringIO(seed)).isna().any(axis=None)  # as SQLMesh reads it
+    cells = [cell for row in csv.reader(io.StringIO(seed)) for cell in row]
+    assert not {"", "null"} & {one.strip().lower() for one in cells}  # as dbt does
+
+
 MODELS = {
     "classes": lambda one: LogisticRegression().fit(one[["price", "size"]], one.kind),
     "numbers": lambda one: Ridge().fit(one[["price", "size"]], one.price * one["size"]),
@@ -353,7 +401,7 @@ def test_a_reference_is_declared_nowhere(krp, tmp_path):
     assert "{{ ref('staged') }}" in files[f"models/{NAME}.sql"]
 
 
-@pytest.mark.parametrize("name", ["null", "True", "ref", "config", "", "a-b"])
+@pytest.mark.parametrize("name", ["null", "True", "not", "ref", "config", "", "a-b"])
 def test_names_that_mean_something_else_are_refused(krp, tmp_path, name):
     with pytest.raises(ParameterError, match="name="):
         krp.to_dbt(tmp_path, source="shop.sales", key="id", name=name)

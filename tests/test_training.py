@@ -313,7 +313,7 @@ def test_a_class_of_which_all_rows_are_held_out_is_told():
 
 
 def test_options_that_no_map_takes_are_refused():
-    with pytest.raises(SqlkrpError, match="is of none of these maps: thresholds"):
+    with pytest.raises(SqlkrpError, match=r"^gamma=1\.0 is of none of these maps: thresholds"):
         asked.maps_of(["thresholds"], gamma=[1.0])
     assert len(asked.maps_of(["thresholds", "random-fourier"], gamma=[1.0, 2.0])) == 3
 
@@ -380,6 +380,43 @@ def test_folds_in_time_predict_what_comes_later():
         assert times[before].max() < times[parts == fold].min()
 
 
+@pytest.mark.parametrize(
+    ("which", "first", "seed"),
+    [("time", 190, 0), ("time", 5, 0), *(("groups", 193, s) for s in range(4))],
+)
+def test_folds_of_nearly_all_rows_in_one_group_or_time_are_refused(which, first, seed):
+    frame = table(200)
+    # So many rows are of one value, and those after it of one more each; or the other way round.
+    order = np.arange(200)
+    frame["one"] = np.where(order < first, 0, order) if first > 100 else np.minimum(order, first)
+    with pytest.raises(ParameterError, match="nearly all have one value of 'one'"):
+        trained(frame, exclude=["is_dear"], random_state=seed, **{which: "one"})
+
+
+@pytest.mark.parametrize("rows", [20_000, 250_000])  # predicted are 200,000 at the most
+def test_a_sample_of_few_kinds_of_rows_has_all_of_them(rows):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(0, 2, (rows, 3)), columns=["a", "b", "c"])
+    frame["y"] = np.where(rng.random(rows) < 0.1 + 0.8 * frame["a"], "yes", "no")
+    told = sqlkrp.train(frame, "y", maps=[], sample=1000).training
+    # A tenth of the rows is not what their a says.
+    for found in (told["candidates"][0]["mean"], told["in_folds"]["accuracy"]):
+        assert found == pytest.approx(0.9, abs=0.03)
+    assert told["in_folds"]["rows"] == pytest.approx(min(0.8 * rows, 160_000), rel=0.01)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_parts_and_samples_do_not_depend_on_the_order_of_equal_rows(task):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(0, 4, (3000, 3)), columns=["a", "b", "c"])
+    frame["y"] = (frame["a"] * frame["b"] + rng.integers(0, 5, 3000)) // 4
+    here, there = (
+        numbers(sqlkrp.train(one, "y", maps=[], task=task, sample=300).training)
+        for one in (frame, frame.sample(frac=1, random_state=1))
+    )
+    assert here == pytest.approx(there, rel=1e-8)
+
+
 def test_folds_have_as_many_of_each_class():
     rng = np.random.default_rng(0)
     marks, codes = hashes_of_rows(rng.normal(size=(5000, 3)), 0), (rng.random(5000) < 0.1) * 1
@@ -413,12 +450,26 @@ def test_equal_rows_are_in_one_part_and_few_kinds_of_rows_in_all():
 # --- what is said ---------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("size", [1e308, 1e-310])
+def test_weights_out_of_the_range_of_numbers_are_refused(size):
+    with pytest.raises(ParameterError, match="leave the range of numbers: rescale it"):
+        trained(table().assign(w=size), "is_dear", exclude=["price"], weights="w")
+
+
 def test_a_leak_is_named():
     frame = table().drop(columns=["price"])
     frame["sold_to"] = np.where(frame["is_dear"] == "yes", "rich", "poor")
     model = trained(frame, "is_dear")
     assert [one["column"] for one in model.training["leaks"]] == ["sold_to"]
     assert trained(frame, "is_dear", exclude=["sold_to"]).training["leaks"] == []
+
+
+@pytest.mark.parametrize("metric", ["log-loss", "roc-auc"])
+def test_a_leak_is_named_by_any_measure(metric):
+    frame = table().drop(columns=["price"])
+    frame["sold_to"] = np.where(frame["is_dear"] == "yes", "rich", "poor")
+    told = trained(frame, "is_dear", metric=metric).training
+    assert [one["column"] for one in told["leaks"]] == ["sold_to"]
 
 
 def test_the_columns_are_kept_unless_they_are_beaten():
@@ -470,6 +521,39 @@ def test_balanced_classes_find_the_rare_one():
         for one in (None, "balanced")
     )  # fmt: skip
     assert balanced > plain + 0.1
+
+
+@pytest.mark.parametrize("cuts", [[0.0], [-0.5, 0.5]], ids=["two classes", "three"])
+def test_weights_say_how_much_rows_count_beside_each_other(cuts):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(600, 2)), columns=["a", "b"])
+    frame["y"] = np.digitize(frame["a"] * frame["b"] + rng.normal(0, 0.1, 600), cuts)
+    weights = rng.uniform(1, 2, 600)
+    features = frame[["a", "b"]]
+    ones, shares = (
+        sqlkrp.train(frame.assign(w=w), "y", weights="w", maps=[sqlkrp.Monomials(2)])
+        for w in (weights, weights / weights.sum())
+    )
+    assert "least squares" in ones.estimator  # which is calibrated
+    assert ones.predict_proba(features) == pytest.approx(shares.predict_proba(features), abs=1e-6)
+
+
+@pytest.mark.parametrize("cuts", [[1.5], [1.5, 2.0]], ids=["two classes", "three"])
+def test_probabilities_of_balanced_classes_are_of_classes_that_count_as_much(cuts):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(4000, 2)), columns=["a", "b"])
+    frame["y"] = np.digitize(frame["a"] * frame["b"] + rng.normal(0, 0.3, 4000), cuts)
+    model = sqlkrp.train(
+        frame, "y", maps=[sqlkrp.KRP(2, 20)], metric="balanced-accuracy", class_weight="balanced"
+    )
+    assert "KRP" in model.training["taken"]  # which learns by squares, and is calibrated
+    (best,) = (
+        one["mean"]
+        for one in model.training["candidates"]
+        if one["name"] == model.training["taken"]
+    )
+    assert model.training["in_folds"]["balanced-accuracy"] > best - 0.03
+    assert model.training["held_out"]["balanced-accuracy"] > best - 0.1
 
 
 def test_a_model_file_keeps_what_was_found(tmp_path):
@@ -566,9 +650,11 @@ def test_from_a_table_to_scores(run_cli, tmp_path):
             "fewer than two each",
         ),
         (lambda t: t.assign(is_dear=2**53 + np.arange(len(t)) % 3), {}, "beyond 2\\^53"),
+        (lambda t: t, {"loss": "logistic", "maps": None}, "for maps that are named, and none are"),
         (lambda t: t, {"budget": -1}, "budget=-1"),
         (lambda t: t, {"budget": "soon"}, "budget='soon' is no time: give seconds, or 60s"),
         (lambda t: t, {"maps": KRP}, "give a list of maps"),
+        (lambda t: t, {"maps": [sqlkrp.Ensemble([KRP])]}, "map is of type list, not a map"),
         (lambda t: t.assign(is_dear=t.price), {"class_weight": "balanced"}, "is for classes"),
     ],
 )
@@ -576,6 +662,17 @@ def test_what_cannot_be_trained_is_said_in_one_line(change, options, told):
     with pytest.raises(SqlkrpError, match=told) as raised:
         trained(change(table()), "is_dear", **options)
     assert "\n" not in str(raised.value)
+
+
+def test_a_map_of_numbers_is_not_learned_again_where_there_are_none():
+    rng = np.random.default_rng(0)
+    steps = pd.DataFrame(rng.uniform(-2, 2, (200, 2)), columns=["a", "b"])
+    steps["y"] = np.sign(steps["a"]) + np.sign(steps["b"])
+    before = sqlkrp.train(steps, "y", task="regression")
+    assert before.training["candidate"]["numbers_only"]
+    truths = pd.DataFrame(rng.random((200, 2)) > 0.5, columns=["a", "b"])
+    with pytest.raises(ParameterError, match="reads numbers alone, and no column has others"):
+        sqlkrp.train(truths.assign(y=steps["a"]), "y", like=before)
 
 
 def test_a_budget_is_a_time_as_on_the_command_line():

@@ -26,9 +26,10 @@ _TABLE = "table"
 _GIVEN, _MADE = "sqlkrp_given", "sqlkrp_made"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,50}", re.ASCII)
 _TAKEN = {
-    "null", "none", "true", "false", "yes", "no", "on", "off", "y", "n", "ref", "source", "config",
-    "this", "target", "model", "var", "env_var", "log", "adapter", "graph", "builtins", "execute",
-    "run_query", "statement", "return", "exceptions", "schema", "database", "is_incremental",
+    "null", "none", "true", "false", "yes", "no", "on", "off", "y", "n", "not", "ref", "source",
+    "config", "this", "target", "model", "var", "env_var", "log", "adapter", "graph", "builtins",
+    "execute", "run_query", "statement", "return", "exceptions", "schema", "database",
+    "is_incremental",
 }  # fmt: skip
 _TYPE = re.compile(r"[A-Za-z][A-Za-z0-9_ ]*(\(\d+(, ?\d+)?\))?[A-Za-z ]*", re.ASCII)
 
@@ -79,6 +80,13 @@ class Asked:
             )
         for name in self.outputs:
             require_plain("column", name)
+        most = self.dialect.max_identifier_bytes
+        for seed in self.seeds.values():
+            if most is not None and len(seed) > most:
+                raise ParameterError(
+                    f"name={self.name!r} makes a seed {seed!r}, and {self.dialect.name} cuts names "
+                    f"after {most}: use a name with {len(seed) - most} letters fewer"
+                )
 
     @cached_property
     def statement(self) -> Statement:
@@ -88,7 +96,8 @@ class Asked:
     @property
     def seeds(self) -> dict[str, str]:
         """What side tables are called in the project, by their own names."""
-        beginning = f"{self.fitted.digest_[:12]}_"
+        # What tells two statements of one model apart: a project has one of each.
+        beginning = f"{self.fitted.digest_[:12]}_{self.fitted.token}"
         tables = self.statement.side_tables
         return {one: f"{self.name}_{one.removeprefix(beginning)}" for one in tables}
 

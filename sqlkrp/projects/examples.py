@@ -39,8 +39,13 @@ _ROUNDINGS = 4
 _FIRST_DAY = datetime(2020, 1, 1)
 # Between these, of what a column varies by.
 _SPREAD = 2.0
-# dbt takes such a text in a seed for none.
+# dbt takes these texts in a seed for none, in any case and with spaces around them.
 _NO_TEXT = ("", "null")
+# And SQLMesh, which reads seeds by pandas, takes these for none.
+_NO_TEXT_OF_PANDAS = {
+    "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>",
+    "N/A", "NA", "NaN", "None", "n/a", "nan",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -96,8 +101,9 @@ def of_table(fitted: Fitted, source: TableSource, key: str) -> Examples:
     """The rows of a table whose keys come first."""
     session = source.session
     dialect, options = session.dialect, Options()
+    # Before inputs that are made of columns stand among these.
+    match_columns([key], source.kinds, where=source.data.name)
     query, data = query_of(session, fitted, source, options, run_now=True)
-    match_columns([key], data.types, where=data.name)
     if data.kinds[key] == BOOLEAN:
         raise ColumnError(f"key {key!r} of {data.name} is a truth value, and tells no rows apart")
     named, is_number = quote(key, dialect), data.kinds[key] in NUMERIC
@@ -114,7 +120,9 @@ def of_table(fitted: Fitted, source: TableSource, key: str) -> Examples:
     inputs = np.array([row[1:] for row in rows], dtype="float64")
     inputs = inputs.reshape(len(rows), len(query.program.prepare.columns))
     # A seed has no word for what is missing.
-    there = np.flatnonzero(np.isfinite(fitted.twin.coded().apply(inputs)).all(axis=1))[:COUNT]
+    told_apart = [isinstance(one, int) or not _is_none_in_seeds(one) for one in keys]
+    finite = np.isfinite(fitted.twin.coded().apply(inputs)).all(axis=1)
+    there = np.flatnonzero(finite & np.array(told_apart, bool))[:COUNT]
     if not len(there):
         raise ParameterError(f"{data.name} has no rows to compare: name no table")
     found = tuple(keys[place] for place in there.tolist())
@@ -142,6 +150,11 @@ def _key(value: Any, key: str, *, is_number: bool) -> int | str:
             "texts or dates"
         )
     return found
+
+
+def _is_none_in_seeds(text: str) -> bool:
+    """Whether a project takes a text in a seed for none."""
+    return text.strip().lower() in _NO_TEXT or text in _NO_TEXT_OF_PANDAS
 
 
 def _said(fitted: Fitted, X: Array, keys: tuple[int | str, ...], **more: Any) -> Examples:
@@ -188,7 +201,7 @@ def _numbers(name: str, prepare: Prepare, made: Sequence[Category], rng: Any) ->
 
 def _texts(name: str, prepare: Prepare, made: Sequence[Category], rng: Any) -> list[str]:
     known = [str(one.value) for one in made if isinstance(one.value, str)]
-    known = [one for one in known if one.lower() not in _NO_TEXT] + ["another"]
+    known = [one for one in known if not _is_none_in_seeds(one)] + ["another"]
     return [known[place % len(known)] for place in range(COUNT)]
 
 

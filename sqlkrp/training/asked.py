@@ -54,7 +54,8 @@ def maps_of(kinds: Sequence[str] | None, **own: Iterable[Any] | None) -> list[Fe
         found += [MAPS[kind](**one) for one in choices]
     for name, values in own.items():
         if values is not None and name not in taken:
+            first = next(iter(values))
             raise ParameterError(
-                f"{name}={values!r} is of none of these maps: {', '.join(kinds or [_MAP])}"
+                f"{name}={first!r} is of none of these maps: {', '.join(kinds or [_MAP])}"
             )
     return found

@@ -73,6 +73,11 @@ class Candidate:
             warnings.simplefilter("ignore")  # more features than monomials: penalties see to it
             for place, one in enumerate(self.maps):
                 names = seen.numbers if place in self.numbers_only else list(seen.usable)
+                if not names:
+                    raise ParameterError(
+                        f"{self.name!r} reads numbers alone, and no column has others than of two "
+                        "values: ask for other maps, or be like another model"
+                    )
                 found.append(copied(one).fit(seen, include=names))
         return Drawn(self, tuple(found), seen)
 
@@ -203,6 +208,7 @@ def asked_for(maps: Iterable[FeatureMap], seed: int, loss: str, *, hold: bool) -
     for one in maps:
         require_map("maps", one)
         mine = copied(one)
+        mine.check_parameters()
         if getattr(mine.first, "nulls", "error") not in ("mean", "error"):
             raise ParameterError(
                 f"maps are trained with nulls='mean', and {one!r} has another: leave nulls out"

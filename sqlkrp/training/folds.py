@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sqlkrp.stages import Array
 
-__all__ = ["TEST", "Split", "hashes_of_rows", "hashes_of_texts", "mixed"]
+__all__ = ["TEST", "Copies", "Split", "hashes_of_rows", "hashes_of_texts", "mixed"]
 
 #: In the place of a fold's number: the row is held out of everything.
 TEST = -1
 # The marks of more rows than this are not held: the hash of each says its place well enough.
 _MOST_HELD = 2_000_000
+# So many different rows are counted.
+_MOST_COUNTED = 500_000
 # Of fewer different rows a part, equal ones are spread over the parts: together, some would be
 # empty. So are those that are many and more than this share of all: they would make one part unlike
 # the others.
@@ -59,6 +60,38 @@ def hashes_of_texts(texts: Array, seed: int) -> Marks:
     return mixed(hash_array(plain, categorize=True).astype("u8"), seed)
 
 
+class Copies:
+    """Which of equal rows each is, by what says so of a row, as rows go by."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, int] = {}
+
+    def nth(self, marks: Array) -> NDArray[np.int64]:
+        """How many rows with its mark came before each."""
+        different, place, counts = np.unique(marks, return_inverse=True, return_counts=True)
+        order = np.argsort(place, kind="stable")
+        numbers = np.empty(len(marks), "i8")
+        numbers[order] = np.arange(len(marks)) - np.repeat(np.cumsum(counts) - counts, counts)
+        named = different.tolist()
+        before = np.array([self._seen.get(one, 0) for one in named], "i8")
+        # Of too many, those that are there often enough to matter are among the first.
+        is_full = len(self._seen) >= _MOST_COUNTED
+        after = zip(named, (before + counts).tolist(), strict=True)
+        self._seen.update(one for one in after if not is_full or one[0] in self._seen)
+        found: NDArray[np.int64] = numbers + before[place.ravel()]
+        return found
+
+    def apart(self, marks: Marks, labels: Marks) -> Marks:
+        """Other marks, which equal rows do not share; those that came first have the old ones.
+
+        Rows of equal labels are counted by themselves: so it is all one which of them came first.
+        """
+        before: Marks = self.nth(marks ^ labels).astype(np.uint64)
+        with np.errstate(over="ignore"):
+            found: Marks = marks + before * np.uint64(0x9E3779B97F4A7C15)
+        return found
+
+
 class Split:
     """The parts of a table: some rows that are held out of everything, and folds of the others.
 
@@ -88,7 +121,7 @@ class Split:
         self._bounds: dict[int, tuple[Array, NDArray[np.int64]]] = {}
         self._sorted: dict[int, Array] = {}
         self._spread: Array = np.empty(0, "u8")
-        self._seen: dict[tuple[int, Any], float] = {}
+        self._copies: dict[int, Copies] = {}
         self.counts_equal_rows = False
         """Whether equal rows are in several parts, by how many of them came before."""
         self.rows = 0
@@ -134,13 +167,19 @@ class Split:
 
     def begin(self) -> None:
         """Another pass begins."""
-        self._seen = {}
+        self._copies = {}
 
-    def parts(self, marks: Array, codes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The fold of each row, or TEST."""
+    def parts(
+        self, marks: Array, codes: NDArray[np.int64], labels: Marks | None = None
+    ) -> NDArray[np.int64]:
+        """The fold of each row, or TEST.
+
+        ``labels`` tell equal rows apart where their classes do not, so that it is all one which of
+        them comes first.
+        """
         codes = codes if self.by_class else np.zeros_like(codes)
         if not self._bounds:
-            return self._parts_of(self._places(marks, codes))
+            return self._parts_of(self._places(marks, codes, labels))
         found = np.full(len(marks), TEST)
         for code, (firsts, parts) in self._bounds.items():
             here = codes == code
@@ -169,7 +208,7 @@ class Split:
             fold = self.n_folds - 1 - fold
         return np.where(place < self.test_share, TEST, fold)
 
-    def _places(self, marks: Array, codes: NDArray[np.int64]) -> Array:
+    def _places(self, marks: Array, codes: NDArray[np.int64], labels: Marks | None = None) -> Array:
         """Where each row stands among those of its class, from 0 to 1."""
         if not self._sorted:
             return marks.astype("f8") / 2.0**64
@@ -182,7 +221,8 @@ class Split:
             if not common.all():
                 before = np.searchsorted(its, mine[~common], side="left").astype("f8")
                 place[~common] = self._within_class(before, its)
-            place[common] = self._far_apart(code, mine[common])
+            equal = mine if labels is None else mixed(mine ^ labels[here])
+            place[common] = self._far_apart(code, equal[common])
             found[here] = place
         return found
 
@@ -195,19 +235,8 @@ class Split:
 
     def _far_apart(self, code: int, marks: Array) -> Array:
         """Places of which those of one mark are spread evenly, as far as each pass goes."""
-        return (marks.astype("f8") / 2.0**64 + self._nth(code, marks) * _GOLDEN) % 1.0
-
-    def _nth(self, code: int, marks: Array) -> Array:
-        """How many equal rows came before each, in this pass."""
-        different, place, counts = np.unique(marks, return_inverse=True, return_counts=True)
-        order = np.argsort(place, kind="stable")
-        numbers = np.empty(len(marks))
-        numbers[order] = np.arange(len(marks)) - np.repeat(np.cumsum(counts) - counts, counts)
-        named = [(code, mark) for mark in different.tolist()]
-        before = np.array([self._seen.get(one, 0) for one in named], dtype="f8")
-        self._seen |= dict(zip(named, (before + counts).tolist(), strict=True))
-        numbers += before[place.ravel()]
-        return numbers
+        before = self._copies.setdefault(code, Copies()).nth(marks)
+        return (marks.astype("f8") / 2.0**64 + before * _GOLDEN) % 1.0
 
     def before(self, fold: int) -> Sequence[int]:
         """The folds that a fold's rows are predicted from."""

@@ -33,7 +33,13 @@ class Calibration:
 
     @classmethod
     def of(cls, decisions: Array, codes: Codes, weights: Array | None) -> Calibration:
-        """That of rows which the model did not see."""
+        """That of rows which the model did not see.
+
+        Weights say how much rows count beside each other. A calibration also asks how many rows
+        there are, which weights that sum to 1 do not say.
+        """
+        if weights is not None:
+            weights = weights / weights.mean()
         if decisions.shape[1] == 1:
             slope, shift = sigmoid_of(decisions[:, 0], codes == 1, weights)
             return cls(np.array([[slope]]), np.array([shift]))

@@ -14,12 +14,16 @@ from sqlkrp.engines.session import Streamed, Work
 from sqlkrp.engines.streaming import Listed
 from sqlkrp.errors import ParameterError
 from sqlkrp.stages import Array
-from sqlkrp.training.folds import Split, hashes_of_rows, hashes_of_texts
+from sqlkrp.training.folds import Split, hashes_of_rows, hashes_of_texts, mixed
 from sqlkrp.training.labels import Labels
 
-__all__ = ["Afar", "Batch", "Counts", "InParts", "Labelled", "Named", "Part", "Parting", "hashed"]
+__all__ = ["Afar", "Batch", "Counts", "InParts", "Labelled", "Named", "Part", "Parting", "hashed",
+           "learning_weights"]  # fmt: skip
 
 Codes = NDArray[np.int64]
+
+# Sums and squares of weights up to this, and of features times these, are numbers.
+_LARGEST_WEIGHT = 1e100
 
 # Texts whose order is that of what they say, from years to times of day.
 _IN_ORDER = re.compile(r"\d{4}(([-/.]?\d\d){0,2}([ T].*)?|-?[QW]\d{1,2})")
@@ -131,6 +135,7 @@ class Labelled:
             weighed = np.isfinite(weights) & (weights > 0)
             counts.unweighted += int(np.count_nonzero(there & ~weighed))
             there &= weighed
+            _require_in_range(named.weights, weights[there])
         if named.time is not None:
             timed = ~_missing(found[named.time])
             counts.untimed += int(np.count_nonzero(there & ~timed))
@@ -160,15 +165,27 @@ class Parting:
         self.split.begin()
         for batch in batches:
             codes = self.labels.codes_of(batch.labels)
-            places = self.split.parts(batch.marks, codes)
+            places = self.split.parts(batch.marks, codes, self._told_apart(batch.labels))
             codes = self.labels.places_of(codes)
-            yield Part(batch, codes, places, self._weights(batch, codes))
+            yield Part(batch, codes, places, learning_weights(
+                batch.weights, codes, self.class_weights
+            ))  # fmt: skip
 
-    def _weights(self, batch: Batch, codes: Codes) -> Array | None:
-        if self.class_weights is None:
-            return batch.weights
-        of_class: Array = self.class_weights[codes]
-        return of_class if batch.weights is None else of_class * batch.weights
+    def _told_apart(self, labels: Array) -> NDArray[np.uint64] | None:
+        """Marks of labels that are no classes, where equal rows are in several parts."""
+        if self.split.by_class or not self.split.counts_equal_rows:
+            return None
+        return mixed(hashed(labels, 0))
+
+
+def learning_weights(
+    weights: Array | None, codes: Codes, class_weights: Array | None
+) -> Array | None:
+    """How much rows count where a model is learned: by their own weights and their class's."""
+    if class_weights is None:
+        return weights
+    of_class: Array = class_weights[codes]
+    return of_class if weights is None else of_class * weights
 
 
 @dataclass(frozen=True)
@@ -213,6 +230,16 @@ class Afar:
 
         yield from self.work.added(others())
         yield counts
+
+
+def _require_in_range(name: str | None, weights: Array) -> None:
+    """Raise ParameterError unless weights can be added up and multiplied as numbers."""
+    least, most = weights.min(initial=1.0), weights.max(initial=1.0)
+    if least < 1 / _LARGEST_WEIGHT or most > _LARGEST_WEIGHT:
+        raise ParameterError(
+            f"column {name!r} has weights of {least:.1g} to {most:.1g}, which leave the range of "
+            "numbers: rescale it in a view"
+        )
 
 
 def _missing(values: Array) -> NDArray[np.bool_]:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from sqlkrp.stages import Array
+from sqlkrp.training.asked import SQUARES
 from sqlkrp.training.folds import Split
 from sqlkrp.training.judging import Judge
-from sqlkrp.training.moments import solve
-from sqlkrp.training.searching import moments_before
+from sqlkrp.training.searching import fold_scores
 from sqlkrp.training.seen import Sample, Seen
 
 __all__ = ["Leak", "leaks"]
@@ -78,11 +78,5 @@ def _alone(inputs: Array) -> Array:
 
 def _score(features: Array, sample: Sample, split: Split, judge: Judge) -> float:
     """The mean over folds, with the better of the penalties."""
-    scores = []
-    for fold, before in moments_before(features, sample, split, judge):
-        here = sample.folds == fold
-        rows = sample.only(here)
-        truths = rows.labels, rows.codes, rows.weights
-        fits = solve(before, _PENALTIES)
-        scores.append([judge.score(one.decisions(features[here]), *truths) for one in fits])
+    scores = fold_scores(SQUARES, _PENALTIES, features, sample, split, judge)
     return float(np.max(np.nanmean(scores, axis=0)))

@@ -16,9 +16,9 @@ from sqlkrp.stages import Array
 from sqlkrp.training.asked import SQUARES
 from sqlkrp.training.candidates import Drawn
 from sqlkrp.training.features import Features
-from sqlkrp.training.folds import TEST, Split, mixed
+from sqlkrp.training.folds import TEST, Copies, Split, mixed
 from sqlkrp.training.judging import Calibration, Judge, calibrated_apart
-from sqlkrp.training.labelled import Part
+from sqlkrp.training.labelled import Part, hashed
 from sqlkrp.training.losses import Batch, fit_loss
 from sqlkrp.training.moments import (
     Fit,
@@ -35,6 +35,7 @@ __all__ = ["Learned", "learn"]
 
 # Rows that are held out whose decisions are kept: a hashed sample of more.
 _JUDGED = 200_000
+_LARGEST_MARK = 2**64 - 1
 # How far from what the sample says a penalty of all rows is looked for.
 _FACTOR = 10.0
 # The largest slope that is left, and the most passes: of models that say what rows held out are
@@ -51,6 +52,8 @@ class Judged:
     """Of a regression; of classes their codes."""
     codes: NDArray[np.int64]
     weights: Array | None
+    learning_weights: Array | None
+    """How much each counts where a model is learned, of which its calibration is a part."""
 
     def calibrated(self, calibration: Calibration | None) -> Judged:
         """With decisions that have probabilities."""
@@ -69,7 +72,7 @@ class Judged:
     def calibrated_apart(cls, parts: Sequence[Judged]) -> Judged:
         """All rows, each with a calibration that did not see it: that of other folds."""
         decisions = calibrated_apart([
-            (one.decisions, one.codes, one.weights) for one in parts
+            (one.decisions, one.codes, one.learning_weights) for one in parts
         ])  # fmt: skip
         return cls.joined([
             replace(one, decisions=found) for one, found in zip(parts, decisions, strict=True)
@@ -128,7 +131,7 @@ def learn(
     ]))  # fmt: skip
     calibration, folds = None, Judged.joined(parted[best])
     if calibrates:
-        calibration = Calibration.of(folds.decisions, folds.codes, folds.weights)
+        calibration = Calibration.of(folds.decisions, folds.codes, folds.learning_weights)
         folds = Judged.calibrated_apart(parted[best])
     whole = sum_of([seen, parts[TEST]]) if TEST in parts else seen
     if loss == SQUARES:
@@ -288,12 +291,12 @@ def _decisions(
     on_rows: OnRows,
 ) -> dict[int, list[Judged]]:
     """Of each part the decisions of models that did not see it, for each penalty."""
-    most = np.uint64(min(2**64 - 1, int(2**64 * min(1.0, _JUDGED / max(total, 1)))))
+    most = np.uint64(min(_LARGEST_MARK, int(2**64 * min(1.0, _JUDGED / max(total, 1)))))
     deciding = _Deciding(drawn.writer, judge, fits, rows.seed, most)
     kept: dict[int, list[_Decided]] = {}
     for part, one in rows.found(split, deciding, on_rows):
         kept.setdefault(part, []).append(one)
-    return {part: _together(some) for part, some in kept.items()}
+    return {part: _together(some, rows) for part, some in kept.items()}
 
 
 @dataclass(frozen=True)
@@ -311,8 +314,9 @@ class _Deciding:
     def over(self, rows: Iterator[Part]) -> Iterator[tuple[int, _Decided]]:
         """Of some rows, with the part that they are of."""
         kept: dict[int, list[_Decided]] = {}
+        copies = Copies()
         for batch, codes, places, _ in rows:
-            wanted = mixed(batch.row_marks, self.seed + 2) <= self.most
+            wanted = self._wanted(batch.row_marks, batch.labels, copies)
             for part in np.unique(places[wanted]).tolist():
                 if part not in self.fits:  # the first of folds in the order of time
                     continue
@@ -325,6 +329,16 @@ class _Deciding:
                 kept.setdefault(part, []).append((decisions, codes[here], labels, weights))
         for part, some in kept.items():
             yield part, _joined(some)
+
+    def _wanted(
+        self, marks: NDArray[np.uint64], labels: Array, copies: Copies
+    ) -> NDArray[np.bool_]:
+        """Which rows are predicted."""
+        if self.most == _LARGEST_MARK:
+            return np.ones(len(marks), bool)
+        marks = copies.apart(marks, mixed(hashed(labels, self.seed)))
+        found: NDArray[np.bool_] = mixed(marks, self.seed + 2) <= self.most
+        return found
 
     def added(self, found: Iterator[tuple[int, _Decided]]) -> Iterator[tuple[int, _Decided]]:
         """The same, as nothing of it can be summed."""
@@ -352,9 +366,10 @@ def _joined(some: Sequence[_Decided]) -> _Decided:
     )
 
 
-def _together(kept: Sequence[_Decided]) -> list[Judged]:
+def _together(kept: Sequence[_Decided], rows: Rows) -> list[Judged]:
     """For each penalty, the decisions of all rows."""
     decisions, short, numbers, weights = _joined(kept)
     codes = short.astype("i8")
     labels = codes if numbers is None else numbers
-    return [Judged(one, labels, codes, weights) for one in decisions]
+    learning = rows.learning_weights(weights, codes)
+    return [Judged(one, labels, codes, weights, learning) for one in decisions]

@@ -18,12 +18,14 @@ from sqlkrp.training.folds import Split
 from sqlkrp.training.labelled import (
     Afar,
     Batch,
+    Codes,
     Counts,
     InParts,
     Labelled,
     Named,
     Part,
     Parting,
+    learning_weights,
 )
 from sqlkrp.training.labels import CLASSIFICATION, Labels
 
@@ -94,6 +96,10 @@ class Rows:
         """Count rows of rare classes more, so that all classes count as much."""
         (counts,) = self.found(split, _Counting(len(self.labels.codes)))
         self._class_weights = counts.sum() / (len(counts) * np.maximum(counts, 1e-300))
+
+    def learning_weights(self, weights: Array | None, codes: Codes) -> Array | None:
+        """How much rows of these weights and classes count where a model is learned."""
+        return learning_weights(weights, codes, self._class_weights)
 
     def batches(self) -> Iterator[Batch]:
         """All labelled rows, some at a time."""

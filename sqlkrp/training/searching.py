@@ -19,14 +19,14 @@ from sqlkrp.training.losses import Batch, Passes, fit_loss, here, logistic, squa
 from sqlkrp.training.moments import Fit, Moments, solve, sum_of
 from sqlkrp.training.seen import Sample, Seen
 
-__all__ = ["BY_PASSES", "PENALTIES", "Tried", "chosen", "moments_before", "try_all"]
+__all__ = ["BY_PASSES", "PENALTIES", "Tried", "chosen", "fold_scores", "try_all"]
 
 #: The losses that take passes over the rows, by their names.
 BY_PASSES = {one.name: one for one in (logistic, squared_hinge)}
 #: Of least squares, a row; features have deviation 1.
 PENALTIES = tuple(10.0**power for power in range(-8, 2))
-# Of other losses, which take a fit each.
-_FEWER_PENALTIES = (1e-4, 1e-3, 1e-2)
+# Of other losses, which take a fit each, that begins where the one before ended.
+_FEWER_PENALTIES = (1e-2, 1e-3, 1e-4)
 # As near as tells penalties apart.
 _TOLERANCE, _PASSES = 2e-3, 25
 
@@ -92,22 +92,8 @@ def try_all(
 def _tried(candidate: Candidate, seen: Seen, split: Split, judge: Judge) -> Tried:
     drawn, sample = candidate.drawn(seen), seen.drawn
     features = drawn.features(sample.inputs).astype("f8")
-    folds, by_fold = zip(*_fits(candidate.loss, features, sample, split, judge), strict=True)
-    rows = [sample.only(sample.folds == fold) for fold in folds]
-    penalties = [fit.penalty for fit in by_fold[0]]
-    table = np.empty((len(folds), len(penalties)))
-    for place in range(len(penalties)):
-        decisions = [
-            fits[place].decisions(features[sample.folds == fold])
-            for fold, fits in zip(folds, by_fold, strict=True)
-        ]
-        if candidate.loss == SQUARES and judge.reads_probabilities:
-            decisions = calibrated_apart([
-                (one, its.codes, its.weights) for one, its in zip(decisions, rows, strict=True)
-            ])  # fmt: skip
-        for number, (found, of_fold) in enumerate(zip(decisions, rows, strict=True)):
-            truths = of_fold.labels, of_fold.codes, of_fold.weights
-            table[number, place] = judge.score(found, *truths)
+    penalties = PENALTIES if candidate.loss == SQUARES else _FEWER_PENALTIES
+    table = fold_scores(candidate.loss, penalties, features, sample, split, judge)
     if np.isnan(table).all():
         raise ParameterError(
             f"no fold says what a model's {judge.metric} is, as none has rows of each class that "
@@ -120,20 +106,54 @@ def _tried(candidate: Candidate, seen: Seen, split: Split, judge: Judge) -> Trie
     return Tried(drawn, penalties[best], tuple(table[:, best].tolist()), by_penalty)
 
 
+def fold_scores(
+    loss: str,
+    penalties: Sequence[float],
+    features: Array,
+    sample: Sample,
+    split: Split,
+    judge: Judge,
+) -> Array:
+    """Of each fold (row) what models of the others score, with each penalty (column)."""
+    found = _fits(loss, penalties, features, sample, split, judge)
+    folds, by_fold = zip(*found, strict=True)
+    rows = [sample.only(sample.folds == fold) for fold in folds]
+    table = np.empty((len(folds), len(penalties)))
+    for place in range(len(penalties)):
+        decisions = [
+            fits[place].decisions(features[sample.folds == fold])
+            for fold, fits in zip(folds, by_fold, strict=True)
+        ]
+        if loss == SQUARES and judge.reads_probabilities:
+            decisions = calibrated_apart([
+                (one, its.codes, its.learning_weights)
+                for one, its in zip(decisions, rows, strict=True)
+            ])  # fmt: skip
+        for number, (found, of_fold) in enumerate(zip(decisions, rows, strict=True)):
+            truths = of_fold.labels, of_fold.codes, of_fold.weights
+            table[number, place] = judge.score(found, *truths)
+    return table
+
+
 def _fits(
-    loss: str, features: Array, sample: Sample, split: Split, judge: Judge
+    loss: str,
+    penalties: Sequence[float],
+    features: Array,
+    sample: Sample,
+    split: Split,
+    judge: Judge,
 ) -> Iterator[tuple[int, Sequence[Fit]]]:
     """For each fold its number and the models of the others, one for each penalty."""
-    for fold, before in moments_before(features, sample, split, judge):
+    for fold, before in _moments_before(features, sample, split, judge):
         if loss == SQUARES:
-            yield fold, solve(before, PENALTIES)
+            yield fold, solve(before, penalties)
             continue
         inside = np.isin(sample.folds, list(split.before(fold)))
         weights = None if sample.learning_weights is None else sample.learning_weights[inside]
         rows: list[Batch] = [(features[inside], sample.codes[inside], weights)]
-        (start,) = solve(before, [_FEWER_PENALTIES[-1]])
+        (start,) = solve(before, [penalties[0]])
         found: list[Fit] = []
-        for penalty in reversed(_FEWER_PENALTIES):
+        for penalty in penalties:
             start = fit_loss(
                 BY_PASSES[loss], _same(rows), features.shape[1], len(judge.classes),
                 penalty, (before.means, before.deviations), start, _TOLERANCE, _PASSES,
@@ -142,7 +162,7 @@ def _fits(
         yield fold, found
 
 
-def moments_before(
+def _moments_before(
     features: Array, sample: Sample, split: Split, judge: Judge
 ) -> Iterator[tuple[int, Moments]]:
     """Each fold that can be predicted, with the moments of the rows that it is predicted from."""

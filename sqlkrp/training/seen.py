@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sqlkrp.maps.preparing import fits_in
 from sqlkrp.maps.source import NUMBER, Statistics, choose_rows
 from sqlkrp.stages import Array, Program
-from sqlkrp.training.folds import TEST, mixed
+from sqlkrp.training.folds import TEST, Copies, mixed
 from sqlkrp.training.labelled import Part, hashed
 
 __all__ = ["Looking", "Sample", "Seen"]
@@ -59,7 +59,7 @@ class Looked:
         self._parts: list[tuple[NDArray[np.uint64], Sample]] = []
         self._largest: np.uint64 | None = None
 
-    def look(self, part: Part) -> None:
+    def look(self, part: Part, copies: Copies) -> None:
         """Rows, of which those that are held out are not looked at."""
         batch, training = part.batch, part.places != TEST
         rows = Sample(
@@ -71,8 +71,9 @@ class Looked:
         if self._moments is None:
             self._moments = _Moments(rows.inputs)
         self._moments.look(rows.inputs)
-        # Rows of one place in this order are the same in all that is looked at.
-        self._draw(mixed(marks ^ mixed(hashed(rows.labels, self._seed)), self._seed + 1), rows)
+        labels = mixed(hashed(rows.labels, self._seed))
+        # Each of equal rows has a place of its own: else a sample would be of them alone.
+        self._draw(mixed(copies.apart(marks, labels) ^ labels, self._seed + 1), rows)
 
     def add(self, other: Looked) -> None:
         """Rows that were looked at elsewhere."""
@@ -103,6 +104,11 @@ class Looked:
         if len(places) == self._size:
             self._largest = order[places[-1]]
 
+    @property
+    def folds(self) -> set[int]:
+        """Those that rows were drawn from."""
+        return {one for _, rows in self._parts for one in np.unique(rows.folds).tolist()}
+
     def all(self) -> tuple[Statistics, Sample]:
         """What all rows hold that were looked at, and some of them."""
         self.cut()
@@ -120,9 +126,9 @@ class Looking:
 
     def over(self, rows: Iterator[Part]) -> Iterator[Looked]:
         """Some rows."""
-        looked = Looked(self.size, self.seed)
+        looked, copies = Looked(self.size, self.seed), Copies()
         for part in rows:
-            looked.look(part)
+            looked.look(part, copies)
         looked.cut()
         yield looked
 

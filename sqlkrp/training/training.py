@@ -185,6 +185,11 @@ class _Asked:
                 raise ParameterError(
                     f"{self.like!r} was not trained by sqlkrp.train: give a model that was"
                 )
+        if self.loss != SQUARES and self.maps is None:
+            raise ParameterError(
+                f"loss={self.loss!r} is for maps that are named, and none are: name some, or leave "
+                "it out"
+            )
         if self.class_weight is not None:
             OneOf({"balanced": ""}).require("class_weight", self.class_weight)
         Whole(10).require("sample", self.sample)
@@ -248,6 +253,13 @@ class _Training:
         """What the rows of training hold."""
         looking = Looking(self.asked.sample, self.asked.seed)
         (looked,) = rows.found(split, looking, partial(self.on_progress, "looking at columns"))
+        if len(looked.folds) < 2:
+            differ = self.named.groups or self.named.time
+            alike = "are equal" if differ is None else f"have one value of {differ!r}"
+            raise ParameterError(
+                f"the rows to learn from are not in two folds, as nearly all {alike}: there is "
+                "nothing to predict from others; give fewer folds, or another table or column"
+            )
         seen = Seen(self.reading.columns, source.kinds, looked)
         if not seen.usable:
             raise ColumnError(
