@@ -277,7 +277,7 @@ def test_nothing_is_tried_like_what_was_not_trained_here():
     model = sqlkrp.model(Ridge().fit(table()[["width"]], table()["price"]))
     with pytest.raises(SqlkrpError, match=r"was not trained by sqlkrp\.train"):
         sqlkrp.train(table(), "price", like=model)
-    with pytest.raises(SqlkrpError, match="like and maps both say what is tried"):
+    with pytest.raises(SqlkrpError, match="a model to be like and maps to try"):
         sqlkrp.train(table(), "price", like=trained(table()), maps=[KRP])
 
 

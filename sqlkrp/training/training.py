@@ -122,7 +122,9 @@ def _split(folds: int, test_share: float, groups: str | None, time: str | None) 
             f"test_share={test_share!r} is not allowed: hold out at most {_LARGEST_TEST}"
         )
     if groups is not None and time is not None:
-        raise ParameterError("groups and time both say which rows are held out: give one of them")
+        raise ParameterError(
+            f"groups={groups!r} and time={time!r} both say which rows are held out: give one"
+        )
     in_groups, in_order = groups is not None, time is not None
     by_class = not (in_groups or in_order)
     return Split(folds, share, by_class=by_class, in_order=in_order, in_groups=in_groups)
@@ -180,7 +182,7 @@ class _Asked:
         OneOf(dict.fromkeys(LOSSES, "")).require("loss", self.loss)
         if self.like is not None:
             if self.maps is not None:
-                raise ParameterError("like and maps both say what is tried: give one of them")
+                raise ParameterError("a model to be like and maps to try are both given: give one of them")
             if not isinstance(self.like, Model) or not self.like.training:
                 raise ParameterError(
                     f"{self.like!r} was not trained by sqlkrp.train: give a model that was"
