@@ -219,7 +219,7 @@ OWN = {
     "sqlite": "REAL INTEGER TEXT TYPEOF IN LIMIT OFFSET JSON_EXTRACT SUBSTR MATERIALIZED "
     "VALUES column1",
     "datafusion": "BIGINT DOUBLE VARCHAR SMALLINT INTEGER TRY_CAST ARRAY_AGG UNNEST RANGE "
-    "CONCAT SUBSTR",
+    "CONCAT SUBSTR LEAD",
     "clickhouse": "Int64 bitTest Nullable Float64 Int8 Int32 String ARRAY isFinite coalesce "
     "throwIf arrayMap arraySort groupArray if Array SETTINGS ENGINE MergeTree tuple bitAnd range "
     "arrayConcat arraySum ifNull",
