@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlkrp.errors import ParameterError, TargetExistsError
+from sqlkrp.interrupts import interrupts_held
 from sqlkrp.urls import File, Url
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "require_no_folder",
     "require_other_file",
     "reserve",
+    "told_written",
     "write_files",
     "write_folder",
     "write_whole",
@@ -61,10 +63,11 @@ def write_whole(target: Path, *, replace: bool) -> Iterator[Path]:
         require_free(target)
     with _part(target) as part:
         yield part
-        if replace:
-            os.replace(part, target)
-        else:
-            _publish_new(part, target)
+        with _publishing(target):
+            if replace:
+                os.replace(part, target)
+            else:
+                _publish_new(part, target)
 
 
 @contextlib.contextmanager
@@ -88,11 +91,8 @@ def write_folder(target: Path, own: re.Pattern[str], *, replace: bool) -> Iterat
     with _part(target) as part:
         part.mkdir()
         yield part
-        old = part.with_name(part.name + ".old")
-        if held:
-            target.rename(old)
-        part.replace(target)
-        _remove(old)
+        with _publishing(target):
+            _publish_folder(part, target, in_the_way=bool(held))
 
 
 def write_files(
@@ -119,7 +119,7 @@ def write_files(
         if not replace:
             require_free(path)
         changed[path] = text
-    with _folders(folder, changed), contextlib.ExitStack() as writing:
+    with _folders(folder, changed), interrupts_held(), contextlib.ExitStack() as writing:
         for path, text in changed.items():
             part = writing.enter_context(write_whole(path, replace=replace))
             part.write_bytes(text.encode())
@@ -302,6 +302,30 @@ def require_other_file(target: File, source: str | File) -> None:
         overwrites = any(target.samefile(one) for one in there)
     if overwrites:
         raise ParameterError(f"{str(target)!r} is read by this: write to another file")
+
+
+def told_written(target: File) -> str:
+    """What an interrupt says of a file or folder that is whole already."""
+    return f"{str(target)!r} was written before, and is there"
+
+
+def _publishing(target: Path) -> contextlib.AbstractContextManager[None]:
+    """A block, whole, that gives what was written its name; later interrupts say it is there."""
+    return interrupts_held(told_written(target))
+
+
+def _publish_folder(part: Path, target: Path, *, in_the_way: bool) -> None:
+    """Give a folder its name; one that has it now is put back if that fails."""
+    old = part.with_name(part.name + ".old")
+    if in_the_way:
+        target.rename(old)
+    try:
+        part.replace(target)
+    except BaseException:
+        if in_the_way:
+            old.rename(target)
+        raise
+    _remove(old)
 
 
 def _publish_new(part: Path, target: Path) -> None:

@@ -14,12 +14,14 @@ from sqlkrp.cli.messages import Speaker, options_of
 from sqlkrp.cli.parsing import parser
 from sqlkrp.engines.session import STATEMENT
 from sqlkrp.errors import ParameterError, SqlkrpError
+from sqlkrp.interrupts import forget_done, told_of_interrupt
 
 __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code is 0, 1 (verify found a difference), or 2 (an error)."""
+    forget_done()
     before = signal.signal(signal.SIGTERM, _stop)
     try:
         with warnings.catch_warnings():  # which puts showwarning back
@@ -53,16 +55,16 @@ def _run_command(arguments: Sequence[str] | None) -> int:
         what = getattr(bad, "strerror", None) or str(bad) or "out of memory: ask for less"
         speaker.say(f"{what}{where}")
         return 2
-    except KeyboardInterrupt as bad:
-        return _interrupted(str(bad) or "nothing was left behind")
+    except KeyboardInterrupt:
+        return _interrupted()
 
 
 def _stop(signum: int, frame: Any) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _interrupted(told: str) -> int:
-    print(f"sqlkrp: interrupted; {told}", file=sys.stderr, flush=True)
+def _interrupted() -> int:
+    print(f"sqlkrp: interrupted; {told_of_interrupt()}", file=sys.stderr, flush=True)
     if _a_statement_goes_on():
         os._exit(130)  # it hears no interrupt, and would be waited for
     return 130

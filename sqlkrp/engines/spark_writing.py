@@ -18,7 +18,8 @@ from pyspark.errors import PySparkException
 from sqlkrp.engines.session import Storage, Target, Write
 from sqlkrp.engines.spark_running import Running, of_python
 from sqlkrp.errors import ColumnError, LimitError, ParameterError, TargetExistsError
-from sqlkrp.files import own_number, writing_elsewhere
+from sqlkrp.files import own_number, told_written, writing_elsewhere
+from sqlkrp.interrupts import note_done
 from sqlkrp.maps.advice import warn_user
 from sqlkrp.sql.names import TableName, quote, quote_table, table_name, text
 from sqlkrp.sql.side_tables import Table
@@ -174,6 +175,7 @@ class Writing(Running):
                 if not there and "PATH_ALREADY_EXISTS" not in str(bad):
                     shutil.rmtree(target, ignore_errors=True)
                 raise
+            note_done(told_written(target))
 
     def output_of(self, path: str | Path, storage: Storage) -> str:
         return "columns" if _format_of(path, storage) == "csv" else self.dialect.output
