@@ -4,6 +4,8 @@ import _thread
 import contextlib
 import gzip
 import io
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -611,3 +613,40 @@ def test_an_export_of_features_is_planned_once(file, tmp_path, monkeypatch):
     with sqlkrp.connect(file) as db:
         db.export(krp, "t", tmp_path / "f.parquet", keep=["id"])
     assert not [one for one in asked if "krp_0" in one]
+
+
+@pytest.mark.parametrize("holds", ["read", "write"])
+def test_a_database_that_another_process_holds_is_told_with_what_to_do(
+    tmp_path, monkeypatch, capsys, holds
+):
+    """In one line, which says who holds it; one that reads stands in the way of who writes."""
+    monkeypatch.chdir(tmp_path)
+    with duckdb.connect("x.duckdb") as connection:
+        connection.execute("CREATE TABLE t AS SELECT 1.5 AS a, 2.5 AS b")
+    assert main(["draw", "x.duckdb", "--table", "t", "-o", "m.json", "--quiet"]) == 0
+    held = f"duckdb.connect('x.duckdb', read_only={holds == 'read'})"
+    code = f"import duckdb; one = {held}; print('open', flush=True); input()"
+    run = ["run", "m.json", "--db", "x.duckdb", "--table", "t", "--into", "f"]
+    draw = ["draw", "x.duckdb", "--table", "t", "-o", "other.json"]
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "open\n"
+        capsys.readouterr()
+        for command in [run] if holds == "read" else [run, draw]:
+            assert main(command) == 2
+            told = capsys.readouterr().err
+            assert told.startswith("sqlkrp: cannot open x.duckdb: ")
+            assert f"(PID {process.pid}) has it open, and one process may write to it" in told
+            assert told.endswith("close it there, or try again when that has ended\n")
+            assert told.count("\n") == 1
+        process.communicate("\n")
+    assert main(run) == 0
+
+
+def test_a_database_that_is_open_in_this_process_is_told_with_what_to_do(tmp_path):
+    with duckdb.connect(str(tmp_path / "x.duckdb")) as connection:
+        connection.execute("CREATE TABLE t AS SELECT 1 AS a")
+        with pytest.raises(EngineError, match=r"cannot open .*: it is open in this process with"):
+            sqlkrp.connect(tmp_path / "x.duckdb", read_only=True)
+        assert sqlkrp.connect(connection).source("t")

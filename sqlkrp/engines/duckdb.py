@@ -61,6 +61,9 @@ _MEMORY = re.compile(
     r"\s*((?!0+(\.0+)?\D)\d+(\.\d+)?\s*([kmgt](i?b)?|b|bytes|%)|-1|none)\s*", re.IGNORECASE
 )
 
+# Who has a database open, as DuckDB tells another process.
+_HOLDER = re.compile(r"lock is held in (.+? \(PID \d+\))")
+
 
 class DuckDB(Writing):
     """A DuckDB connection that computes features."""
@@ -106,7 +109,7 @@ class DuckDB(Writing):
         except (duckdb.Error, OSError, RuntimeError) as bad:
             clean_up.close()
             what = "DuckDB" if path is None else hidden(name)
-            raise EngineError(f"cannot open {what}: {in_short(bad)}") from bad
+            raise EngineError(f"cannot open {what}: {_why_closed(bad)}") from bad
 
         # DuckDB measures progress only so; who shows it is on_progress, if anybody.
         connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
@@ -304,6 +307,19 @@ def _attach(connection: Any, url: Url) -> None:
     name = quote(Path(url.name).stem, dialect("duckdb"))
     connection.execute(f"ATTACH {_text(url.url)} AS {name} (READ_ONLY)")
     connection.execute(f"USE {name}")
+
+
+def _why_closed(bad: BaseException) -> str:
+    """Why a database cannot be opened, with what to do where that is known."""
+    told = " ".join(str(bad).split())
+    if holder := _HOLDER.search(told):
+        return (
+            f"{holder[1]} has it open, and one process may write to it, or several may read: close "
+            "it there, or try again when that has ended"
+        )
+    if "different configuration" in told:
+        return "it is open in this process with other settings: give that connection, or close it"
+    return in_short(bad)
 
 
 def _require_database(name: str) -> None:
