@@ -1136,6 +1136,18 @@ def test_what_is_said_of_rows_is_not_ignored_without_any(run_cli, model_file, as
     assert told.stdout == ""
 
 
+def test_rows_to_score_and_features_in_their_place_are_not_both_taken(
+    run_cli, warehouse, model_file
+):
+    """One of them would be read, and nothing said of the other."""
+    for rows in (("--db", "w.duckdb", "--table", "nowhere"), ("--file", "t.csv")):
+        done = run_cli("score", model_file, *rows, "--features", "f", "--to", "s.csv", code=2)
+        assert "rows to score, or one of features (--features NAME)" in done.stderr
+    held = run_cli("score", model_file, "--db", "w.duckdb", "--table", "t", "--holds", "bits",
+                   "--to", "s.csv", code=2)  # fmt: skip
+    assert "a table of features: name it (--features NAME)" in held.stderr
+
+
 def test_a_short_model_is_told_saved_and_scored(run_cli, warehouse, model_file, tmp_path):
     at = ["--db", warehouse, "--table", "t"]
     short = sqlkrp.load(model_file).shortened(3)
