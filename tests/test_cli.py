@@ -996,6 +996,49 @@ def test_a_sample_larger_than_the_table_is_the_table(run_cli, warehouse, drawn):
     assert "on 50 rows" in run_cli("verify", "m.json", *options).stdout
 
 
+def shown_on_a_terminal(monkeypatch):
+    """Standard error as a terminal, on which all progress is shown at once."""
+    stream = io.StringIO()
+    stream.isatty = lambda: True
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setattr("sqlkrp.cli.console._PATIENCE", -1.0)
+    monkeypatch.setattr("sqlkrp.cli.commands.train._PATIENCE", -1.0)
+    return stream
+
+
+def shown(stream):
+    """The lines that a terminal holds in the end."""
+    return [re.sub(r".*\r\x1b\[K", "", line) for line in stream.getvalue().split("\n")]
+
+
+@pytest.mark.parametrize("stop", [sqlkrp.errors.EngineError("no room"), KeyboardInterrupt()])
+def test_an_error_is_a_line_of_its_own_where_progress_is_shown(
+    warehouse, drawn, monkeypatch, tmp_path, stop
+):
+    terminal = shown_on_a_terminal(monkeypatch)
+
+    def stopped(database, *_, **__):
+        database.on_progress(0.5)
+        assert "50% ####" in shown(terminal)[-1]
+        raise stop
+
+    monkeypatch.setattr(sqlkrp.Database, "create", stopped)
+    monkeypatch.chdir(tmp_path)
+    code = main(["run", str(drawn), "--db", "w.duckdb", "--table", "t", "--into", "f"])
+    said = "interrupted; nothing was left behind" if code == 130 else "no room"
+    assert shown(terminal) == [f"sqlkrp: {said}", ""]
+
+
+def test_a_report_of_training_is_not_beside_its_progress(warehouse, monkeypatch, tmp_path):
+    terminal = shown_on_a_terminal(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    arguments = ["train", "w.duckdb", "--table", "t", "--label", "c1", "--keep", "id",
+                 "--map", "krp", "--components", "4", "--task", "regression"]  # fmt: skip
+    assert main([*arguments, "-o", "m.model.json"]) == 0, terminal.getvalue()
+    assert " rows" in terminal.getvalue()
+    assert shown(terminal)[-1] == ""
+
+
 def test_what_the_terminal_cannot_show_is_said(run_cli, run_installed, tmp_path):
     dyadic(3, 2, names=["\u00e9", "b"]).to_csv(tmp_path / "s.csv", index=False)
     run_cli("draw", "s.csv", "-o", "m.json")

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from sqlkrp.cli.console import say_error
 from sqlkrp.cli.messages import Speaker, options_of
 from sqlkrp.cli.parsing import parser
 from sqlkrp.engines.session import STATEMENT
@@ -64,7 +65,7 @@ def _stop(signum: int, frame: Any) -> NoReturn:
 
 
 def _interrupted() -> int:
-    print(f"sqlkrp: interrupted; {told_of_interrupt()}", file=sys.stderr, flush=True)
+    say_error(f"sqlkrp: interrupted; {told_of_interrupt()}")
     if _a_statement_goes_on():
         os._exit(130)  # it hears no interrupt, and would be waited for
     return 130
@@ -87,5 +88,5 @@ def _reader_went_away() -> int:
 def _cannot_be_shown(bad: UnicodeEncodeError) -> int:
     told = f"standard output cannot show {bad.object[bad.start]!r} in {bad.encoding}"
     line = f"sqlkrp: {told}: set PYTHONIOENCODING=utf-8"
-    print(line.encode("ascii", "replace").decode(), file=sys.stderr)
+    say_error(line.encode("ascii", "replace").decode())
     return 2

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sqlkrp.cli.command import Command, Parser
+from sqlkrp.cli.console import PASSING
 from sqlkrp.cli.destinations import add_replace, require_new
 from sqlkrp.cli.drawing import add_reading, reading_of
 from sqlkrp.cli.map_files import load_model
@@ -169,6 +170,7 @@ def _run(given: argparse.Namespace) -> int:
             ("wrote", wrote),
             ("again", f"--like {shlex.quote(str(given.out))} tries nothing else, on other rows"),
         ]
+        PASSING.clear()
         print("\n".join(training_lines(model.training, more)))
     return 0
 
@@ -184,7 +186,7 @@ def _progress(given: argparse.Namespace) -> Callable[[str, int], None]:
         rows = rows + count if what == before else count
         before = what
         if time.monotonic() - last > _PATIENCE:
-            print(f"\r\x1b[K  {what}: {rows:,} rows", end="", file=sys.stderr, flush=True)
+            PASSING.show(f"  {what}: {rows:,} rows")
             last = time.monotonic()
 
     return show
