@@ -34,6 +34,7 @@ __all__ = [
     "require_free",
     "require_no_folder",
     "require_other_file",
+    "require_place",
     "reserve",
     "told_written",
     "write_files",
@@ -55,12 +56,7 @@ _STRAGGLING = 10.0
 @contextlib.contextmanager
 def write_whole(target: Path, *, replace: bool) -> Iterator[Path]:
     """A path to write a file to; it becomes ``target`` if the block ends well, else is removed."""
-    if target.is_dir() or not target.name:
-        raise ParameterError(f"{str(target)!r} is a folder: give the name of a file in it")
-    if target.exists() and not target.is_file():
-        raise ParameterError(f"{str(target)!r} is no ordinary file: give the name of one")
-    if not replace:
-        require_free(target)
+    _require_file_name(target, replace=replace)
     with _part(target) as part:
         yield part
         with _publishing(target):
@@ -68,6 +64,24 @@ def write_whole(target: Path, *, replace: bool) -> Iterator[Path]:
                 os.replace(part, target)
             else:
                 _publish_new(part, target)
+
+
+def require_place(target: Path, *, replace: bool) -> None:
+    """Raise an error if a file cannot be written there: before the work that it is to hold."""
+    _require_file_name(target, replace=replace)
+    _require_parent(target)
+    with reserve(_own_beside(target)) as part:
+        _require_writable(part)
+
+
+def _require_file_name(target: Path, *, replace: bool) -> None:
+    """Raise an error if this names no file, or one that is not to be replaced."""
+    if target.is_dir() or not target.name:
+        raise ParameterError(f"{str(target)!r} is a folder: give the name of a file in it")
+    if target.exists() and not target.is_file():
+        raise ParameterError(f"{str(target)!r} is no ordinary file: give the name of one")
+    if not replace:
+        require_free(target)
 
 
 @contextlib.contextmanager
@@ -149,8 +163,7 @@ def _require_ordinary(path: Path) -> None:
 @contextlib.contextmanager
 def _folders(root: Path, paths: Iterable[Path]) -> Iterator[None]:
     """A block that has the folders of files; those that stay empty are removed after it."""
-    if not root.parent.is_dir():
-        raise ParameterError(f"there is no folder {str(root.parent)!r} to write to: create it")
+    _require_parent(root)
     wanted = {root, *(path.parent for path in paths)}
     made = [one for one in sorted(wanted) if not one.exists()]
     try:
@@ -207,12 +220,17 @@ def own_number() -> str:
 
 @contextlib.contextmanager
 def _part(target: Path) -> Iterator[Path]:
-    if not target.parent.is_dir():
-        raise ParameterError(f"there is no folder {str(target.parent)!r} to write to: create it")
+    _require_parent(target)
     _remove_dead_of(target)
     with reserve(_own_beside(target)) as part:
         _require_writable(part)
         yield part
+
+
+def _require_parent(target: Path) -> None:
+    """Raise ParameterError if there is no folder that a file or folder could be in."""
+    if not target.parent.is_dir():
+        raise ParameterError(f"there is no folder {str(target.parent)!r} to write to: create it")
 
 
 def _own_beside(target: Path) -> Path:

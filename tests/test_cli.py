@@ -996,6 +996,35 @@ def test_a_sample_larger_than_the_table_is_the_table(run_cli, warehouse, drawn):
     assert "on 50 rows" in run_cli("verify", "m.json", *options).stdout
 
 
+@pytest.mark.parametrize("where", ["no/such.json", ".", "read_only/m.json"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("train", "missing.csv", "--label", "y"),
+        ("draw", "missing.csv"),
+        ("report", "model.json", "--file", "missing.csv"),
+        ("shorten", "model.json", "--terms", 1, "--file", "missing.csv"),
+    ],
+)
+def test_a_place_that_cannot_be_written_to_is_told_before_the_work(
+    run_cli, model_file, tmp_path, monkeypatch, command, where
+):
+    """After it hours of training would be lost."""
+    touch = Path.touch
+
+    def refused(path, *args, **options):
+        if path.parent.name == "read_only":  # root may write anywhere
+            raise PermissionError(13, "Permission denied")
+        touch(path, *args, **options)
+
+    monkeypatch.setattr(Path, "touch", refused)
+    (tmp_path / "read_only").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    told = run_cli(*command, "-o", where, code=2).stderr
+    assert re.search("there is no folder 'no'|'.' is a folder|'read_only' cannot be written", told)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 def shown_on_a_terminal(monkeypatch):
     """Standard error as a terminal, on which all progress is shown at once."""
     stream = io.StringIO()
