@@ -8,13 +8,13 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["COMMITTED", "forget_done", "interrupts_held", "note_done", "told_of_interrupt"]
+__all__ = ["COMMITTED", "interrupts_held", "note_done", "noted_run", "told_of_interrupt"]
 
 #: What an interrupt says that came when nothing could be taken back any more.
 COMMITTED = "what was asked for was committed before, and is there"
 
-# What stays of this run, whatever becomes of the rest of it: each as a line that says so.
-_done: list[str] = []
+# What stays of each run that goes on, whatever becomes of the rest of it: as lines that say so.
+_runs: list[list[str]] = []
 
 
 @contextlib.contextmanager
@@ -40,20 +40,25 @@ def interrupts_held(done: str = "") -> Iterator[None]:
             raise KeyboardInterrupt(*filter(None, [done])) from bad
 
 
+@contextlib.contextmanager
+def noted_run() -> Iterator[None]:
+    """A run of which it is noted what is done, so that an interrupt in it can say so."""
+    _runs.append([])
+    try:
+        yield
+    finally:
+        _runs.pop()
+
+
 def note_done(done: str) -> None:
-    """Keep what was done and stays, for an interrupt that comes later."""
-    if done and done not in _done:
-        _done.append(done)
-
-
-def forget_done() -> None:
-    """Begin a run, of which nothing is done yet."""
-    _done.clear()
+    """Note for the run that goes on, if there is one, what was done and stays."""
+    if done and _runs and done not in _runs[-1]:
+        _runs[-1].append(done)
 
 
 def told_of_interrupt() -> str:
-    """What an interrupt finds done since the run began."""
-    return "; ".join(_done) or "nothing was left behind"
+    """What an interrupt finds done in a run."""
+    return "; ".join(_runs[-1]) or "nothing was left behind"
 
 
 def _handlers() -> dict[int, Any]:

@@ -15,17 +15,16 @@ from sqlkrp.cli.messages import Speaker, options_of
 from sqlkrp.cli.parsing import parser
 from sqlkrp.engines.session import STATEMENT
 from sqlkrp.errors import ParameterError, SqlkrpError
-from sqlkrp.interrupts import forget_done, told_of_interrupt
+from sqlkrp.interrupts import noted_run, told_of_interrupt
 
 __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code is 0, 1 (verify found a difference), or 2 (an error)."""
-    forget_done()
     before = signal.signal(signal.SIGTERM, _stop)
     try:
-        with warnings.catch_warnings():  # which puts showwarning back
+        with warnings.catch_warnings(), noted_run():  # the first puts showwarning back
             return _run_command(arguments)
     finally:
         signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
