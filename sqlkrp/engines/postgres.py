@@ -268,7 +268,22 @@ class Postgres(Session):
             with contextlib.nullcontext() if own else self._put_back():
                 self._ask_for(_SETTINGS)
                 yield
+            if keep and own:
+                unheard.enter_context(self._told_of_commit())
             unheard.enter_context(interrupts_held(COMMITTED if keep and own else ""))
+
+    @contextlib.contextmanager
+    def _told_of_commit(self) -> Iterator[None]:
+        """A connection that is lost in a commit does not say whether that went through."""
+        try:
+            yield
+        except psycopg.Error as bad:
+            if not self.connection.closed:
+                raise
+            raise EngineError(
+                "the connection to Postgres was lost while it committed, and what was asked for "
+                f"may be there: look for it before you run this again: {_in_short(bad)}"
+            ) from bad
 
     def _lock(self, found: Found, *, sees_the_latest: bool) -> None:
         """Let nobody else write to a table until the transaction ends; reading goes on."""
