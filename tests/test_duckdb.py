@@ -650,3 +650,39 @@ def test_a_database_that_is_open_in_this_process_is_told_with_what_to_do(tmp_pat
         with pytest.raises(EngineError, match=r"cannot open .*: it is open in this process with"):
             sqlkrp.connect(tmp_path / "x.duckdb", read_only=True)
         assert sqlkrp.connect(connection).source("t")
+
+
+@pytest.mark.parametrize("join", ["JOIN more USING (id)", "NATURAL JOIN more"])
+def test_rows_of_joins_by_names_are_added_to_a_table_that_is_there(connection, join):
+    """Of such a view DuckDB does not list the tables, by which it is seen what would be lost."""
+    frame = dyadic(20, 4).assign(id=range(20))
+    store(connection, frame[["id", "c0", "c1"]], "t")
+    store(connection, frame[["id", "c2", "c3"]], "more")
+    connection.execute(f"CREATE VIEW v AS SELECT * FROM t {join}")
+    connection.execute('CREATE TABLE "a.b" AS FROM more')
+    connection.execute('CREATE VIEW w AS SELECT * FROM t JOIN (FROM "a.b") USING (id)')
+    with sqlkrp.connect(connection) as db:
+        krp = paper_krp(2, 5, random_state=0).fit([f"c{i}" for i in range(4)])
+        for storage in ({"append": True}, {"append": True}, {"upsert": True}):
+            rows = db.create(krp, "v", "f", key="id", **storage).rows
+        assert rows == 20
+        assert db.create(krp, "v", "f", replace=True).rows == 20
+        for view, into in (("v", "t"), ("v", "more"), ("v", "MAIN.more"), ("w", ("a.b",))):
+            with pytest.raises(ParameterError, match="is read by this"):
+                db.create(krp, view, into, replace=True)
+        # Nor is one lost of which a view has no rows just now.
+        connection.execute("CREATE VIEW few AS FROM v WHERE id > 100 AND id < 50")
+        with pytest.raises(ParameterError, match="is read by this"):
+            db.create(krp, "few", "more", replace=True)
+        setting = "SELECT current_setting('explain_output')"
+        assert connection.execute(setting).fetchone() == ("PHYSICAL_ONLY",)
+        connection.execute("CREATE TABLE gone (id INTEGER); CREATE VIEW bad AS FROM v JOIN gone "
+                           "USING (id); DROP TABLE gone")  # fmt: skip
+        with pytest.raises(EngineError, match="gone"), db._session.transaction():
+            db._session.reads('"bad"')
+        assert connection.execute(setting).fetchone() == ("PHYSICAL_ONLY",)
+        connection.execute("SET lock_configuration = true")
+        with pytest.raises(ParameterError, match="is read by this"):
+            db.create(krp, "v", "more", replace=True)
+        assert connection.execute(setting).fetchone() == ("PHYSICAL_ONLY",)
+    assert connection.execute("SELECT COUNT(c2) FROM more").fetchone() == (20,)
