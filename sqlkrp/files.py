@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlkrp.errors import ParameterError, TargetExistsError
+from sqlkrp.interrupts import interrupts_held
 from sqlkrp.urls import File, Url
 
 __all__ = [
@@ -33,7 +34,9 @@ __all__ = [
     "require_free",
     "require_no_folder",
     "require_other_file",
+    "require_place",
     "reserve",
+    "told_written",
     "write_files",
     "write_folder",
     "write_whole",
@@ -53,18 +56,32 @@ _STRAGGLING = 10.0
 @contextlib.contextmanager
 def write_whole(target: Path, *, replace: bool) -> Iterator[Path]:
     """A path to write a file to; it becomes ``target`` if the block ends well, else is removed."""
+    _require_file_name(target, replace=replace)
+    with _part(target) as part:
+        yield part
+        with _publishing(target):
+            if replace:
+                os.replace(part, target)
+            else:
+                _publish_new(part, target)
+
+
+def require_place(target: Path, *, replace: bool) -> None:
+    """Raise an error if a file cannot be written there: before the work that it is to hold."""
+    _require_file_name(target, replace=replace)
+    _require_parent(target)
+    with reserve(_own_beside(target)) as part:
+        _require_writable(part)
+
+
+def _require_file_name(target: Path, *, replace: bool) -> None:
+    """Raise an error if this names no file, or one that is not to be replaced."""
     if target.is_dir() or not target.name:
         raise ParameterError(f"{str(target)!r} is a folder: give the name of a file in it")
     if target.exists() and not target.is_file():
         raise ParameterError(f"{str(target)!r} is no ordinary file: give the name of one")
     if not replace:
         require_free(target)
-    with _part(target) as part:
-        yield part
-        if replace:
-            os.replace(part, target)
-        else:
-            _publish_new(part, target)
 
 
 @contextlib.contextmanager
@@ -88,11 +105,8 @@ def write_folder(target: Path, own: re.Pattern[str], *, replace: bool) -> Iterat
     with _part(target) as part:
         part.mkdir()
         yield part
-        old = part.with_name(part.name + ".old")
-        if held:
-            target.rename(old)
-        part.replace(target)
-        _remove(old)
+        with _publishing(target):
+            _publish_folder(part, target, in_the_way=bool(held))
 
 
 def write_files(
@@ -119,7 +133,7 @@ def write_files(
         if not replace:
             require_free(path)
         changed[path] = text
-    with _folders(folder, changed), contextlib.ExitStack() as writing:
+    with _folders(folder, changed), interrupts_held(), contextlib.ExitStack() as writing:
         for path, text in changed.items():
             part = writing.enter_context(write_whole(path, replace=replace))
             part.write_bytes(text.encode())
@@ -149,8 +163,7 @@ def _require_ordinary(path: Path) -> None:
 @contextlib.contextmanager
 def _folders(root: Path, paths: Iterable[Path]) -> Iterator[None]:
     """A block that has the folders of files; those that stay empty are removed after it."""
-    if not root.parent.is_dir():
-        raise ParameterError(f"there is no folder {str(root.parent)!r} to write to: create it")
+    _require_parent(root)
     wanted = {root, *(path.parent for path in paths)}
     made = [one for one in sorted(wanted) if not one.exists()]
     try:
@@ -207,12 +220,17 @@ def own_number() -> str:
 
 @contextlib.contextmanager
 def _part(target: Path) -> Iterator[Path]:
-    if not target.parent.is_dir():
-        raise ParameterError(f"there is no folder {str(target.parent)!r} to write to: create it")
+    _require_parent(target)
     _remove_dead_of(target)
     with reserve(_own_beside(target)) as part:
         _require_writable(part)
         yield part
+
+
+def _require_parent(target: Path) -> None:
+    """Raise ParameterError if there is no folder that a file or folder could be in."""
+    if not target.parent.is_dir():
+        raise ParameterError(f"there is no folder {str(target.parent)!r} to write to: create it")
 
 
 def _own_beside(target: Path) -> Path:
@@ -302,6 +320,30 @@ def require_other_file(target: File, source: str | File) -> None:
         overwrites = any(target.samefile(one) for one in there)
     if overwrites:
         raise ParameterError(f"{str(target)!r} is read by this: write to another file")
+
+
+def told_written(target: File) -> str:
+    """What an interrupt says of a file or folder that is whole already."""
+    return f"{str(target)!r} was written before, and is there"
+
+
+def _publishing(target: Path) -> contextlib.AbstractContextManager[None]:
+    """A block, whole, that gives what was written its name; later interrupts say it is there."""
+    return interrupts_held(told_written(target))
+
+
+def _publish_folder(part: Path, target: Path, *, in_the_way: bool) -> None:
+    """Give a folder its name; one that has it now is put back if that fails."""
+    old = part.with_name(part.name + ".old")
+    if in_the_way:
+        target.rename(old)
+    try:
+        part.replace(target)
+    except BaseException:
+        if in_the_way:
+            old.rename(target)
+        raise
+    _remove(old)
 
 
 def _publish_new(part: Path, target: Path) -> None:

@@ -20,9 +20,7 @@ TOLERANCES = {"float64": 1e-9, "float32": 1e-3}
 # How many roundings of a single operation are taken for one: orders of sums differ.
 _ROUNDINGS = 4
 _ROWS_AT_ONCE = 100
-
-
-# Features in its table: the worst ones.
+# Features in a notebook's table of a verification: the worst ones.
 _SHOWN = 5
 
 

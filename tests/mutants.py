@@ -865,8 +865,8 @@ MUTANTS = [
     ),
     Mutant(
         "sqlkrp/files.py",
-        "            os.replace(part, target)\n        else:",
-        "            target.write_bytes(part.read_bytes())\n        else:",
+        "                os.replace(part, target)\n            else:",
+        "                target.write_bytes(part.read_bytes())\n            else:",
         "a file that is replaced is half written for whoever reads it",
         ("tests/test_mapfile.py::test_a_file_that_is_replaced_is_whole_at_any_time",),
     ),

@@ -996,6 +996,78 @@ def test_a_sample_larger_than_the_table_is_the_table(run_cli, warehouse, drawn):
     assert "on 50 rows" in run_cli("verify", "m.json", *options).stdout
 
 
+@pytest.mark.parametrize("where", ["no/such.json", ".", "read_only/m.json"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("train", "missing.csv", "--label", "y"),
+        ("draw", "missing.csv"),
+        ("report", "model.json", "--file", "missing.csv"),
+        ("shorten", "model.json", "--terms", 1, "--file", "missing.csv"),
+    ],
+)
+def test_a_place_that_cannot_be_written_to_is_told_before_the_work(
+    run_cli, model_file, tmp_path, monkeypatch, command, where
+):
+    """After it hours of training would be lost."""
+    touch = Path.touch
+
+    def refused(path, *args, **options):
+        if path.parent.name == "read_only":  # root may write anywhere
+            raise PermissionError(13, "Permission denied")
+        touch(path, *args, **options)
+
+    monkeypatch.setattr(Path, "touch", refused)
+    (tmp_path / "read_only").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    told = run_cli(*command, "-o", where, code=2).stderr
+    assert re.search("there is no folder 'no'|'.' is a folder|'read_only' cannot be written", told)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def shown_on_a_terminal(monkeypatch):
+    """Standard error as a terminal, on which all progress is shown at once."""
+    stream = io.StringIO()
+    stream.isatty = lambda: True
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setattr("sqlkrp.cli.console._PATIENCE", -1.0)
+    monkeypatch.setattr("sqlkrp.cli.commands.train._PATIENCE", -1.0)
+    return stream
+
+
+def shown(stream):
+    """The lines that a terminal holds in the end."""
+    return [re.sub(r".*\r\x1b\[K", "", line) for line in stream.getvalue().split("\n")]
+
+
+@pytest.mark.parametrize("stop", [sqlkrp.errors.EngineError("no room"), KeyboardInterrupt()])
+def test_an_error_is_a_line_of_its_own_where_progress_is_shown(
+    warehouse, drawn, monkeypatch, tmp_path, stop
+):
+    terminal = shown_on_a_terminal(monkeypatch)
+
+    def stopped(database, *_, **__):
+        database.on_progress(0.5)
+        assert "50% ####" in shown(terminal)[-1]
+        raise stop
+
+    monkeypatch.setattr(sqlkrp.Database, "create", stopped)
+    monkeypatch.chdir(tmp_path)
+    code = main(["run", str(drawn), "--db", "w.duckdb", "--table", "t", "--into", "f"])
+    said = "interrupted; nothing was left behind" if code == 130 else "no room"
+    assert shown(terminal) == [f"sqlkrp: {said}", ""]
+
+
+def test_a_report_of_training_is_not_beside_its_progress(warehouse, monkeypatch, tmp_path):
+    terminal = shown_on_a_terminal(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    arguments = ["train", "w.duckdb", "--table", "t", "--label", "c1", "--keep", "id",
+                 "--map", "krp", "--components", "4", "--task", "regression"]  # fmt: skip
+    assert main([*arguments, "-o", "m.model.json"]) == 0, terminal.getvalue()
+    assert " rows" in terminal.getvalue()
+    assert shown(terminal)[-1] == ""
+
+
 def test_what_the_terminal_cannot_show_is_said(run_cli, run_installed, tmp_path):
     dyadic(3, 2, names=["\u00e9", "b"]).to_csv(tmp_path / "s.csv", index=False)
     run_cli("draw", "s.csv", "-o", "m.json")
@@ -1138,6 +1210,18 @@ def test_what_is_said_of_rows_is_not_ignored_without_any(run_cli, model_file, as
     assert "(--db DB --table NAME) or a data file (--file FILE)" in told.stderr
     assert told.stderr.count("\n") == 1
     assert told.stdout == ""
+
+
+def test_rows_to_score_and_features_in_their_place_are_not_both_taken(
+    run_cli, warehouse, model_file
+):
+    """One of them would be read, and nothing said of the other."""
+    for rows in (("--db", "w.duckdb", "--table", "nowhere"), ("--file", "t.csv")):
+        done = run_cli("score", model_file, *rows, "--features", "f", "--to", "s.csv", code=2)
+        assert "rows to score, or one of features (--features NAME)" in done.stderr
+    held = run_cli("score", model_file, "--db", "w.duckdb", "--table", "t", "--holds", "bits",
+                   "--to", "s.csv", code=2)  # fmt: skip
+    assert "a table of features: name it (--features NAME)" in held.stderr
 
 
 def test_a_short_model_is_told_saved_and_scored(run_cli, warehouse, model_file, tmp_path):

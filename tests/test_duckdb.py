@@ -4,6 +4,8 @@ import _thread
 import contextlib
 import gzip
 import io
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -611,3 +613,76 @@ def test_an_export_of_features_is_planned_once(file, tmp_path, monkeypatch):
     with sqlkrp.connect(file) as db:
         db.export(krp, "t", tmp_path / "f.parquet", keep=["id"])
     assert not [one for one in asked if "krp_0" in one]
+
+
+@pytest.mark.parametrize("holds", ["read", "write"])
+def test_a_database_that_another_process_holds_is_told_with_what_to_do(
+    tmp_path, monkeypatch, capsys, holds
+):
+    """In one line, which says who holds it; one that reads stands in the way of who writes."""
+    monkeypatch.chdir(tmp_path)
+    with duckdb.connect("x.duckdb") as connection:
+        connection.execute("CREATE TABLE t AS SELECT 1.5 AS a, 2.5 AS b")
+    assert main(["draw", "x.duckdb", "--table", "t", "-o", "m.json", "--quiet"]) == 0
+    held = f"duckdb.connect('x.duckdb', read_only={holds == 'read'})"
+    code = f"import duckdb; one = {held}; print('open', flush=True); input()"
+    run = ["run", "m.json", "--db", "x.duckdb", "--table", "t", "--into", "f"]
+    draw = ["draw", "x.duckdb", "--table", "t", "-o", "other.json"]
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "open\n"
+        capsys.readouterr()
+        for command in [run] if holds == "read" else [run, draw]:
+            assert main(command) == 2
+            told = capsys.readouterr().err
+            assert told.startswith("sqlkrp: cannot open x.duckdb: ")
+            assert f"(PID {process.pid}) has it open, and one process may write to it" in told
+            assert told.endswith("close it there, or try again when that has ended\n")
+            assert told.count("\n") == 1
+        process.communicate("\n")
+    assert main(run) == 0
+
+
+def test_a_database_that_is_open_in_this_process_is_told_with_what_to_do(tmp_path):
+    with duckdb.connect(str(tmp_path / "x.duckdb")) as connection:
+        connection.execute("CREATE TABLE t AS SELECT 1 AS a")
+        with pytest.raises(EngineError, match=r"cannot open .*: it is open in this process with"):
+            sqlkrp.connect(tmp_path / "x.duckdb", read_only=True)
+        assert sqlkrp.connect(connection).source("t")
+
+
+@pytest.mark.parametrize("join", ["JOIN more USING (id)", "NATURAL JOIN more"])
+def test_rows_of_joins_by_names_are_added_to_a_table_that_is_there(connection, join):
+    """Of such a view DuckDB does not list the tables, by which it is seen what would be lost."""
+    frame = dyadic(20, 4).assign(id=range(20))
+    store(connection, frame[["id", "c0", "c1"]], "t")
+    store(connection, frame[["id", "c2", "c3"]], "more")
+    connection.execute(f"CREATE VIEW v AS SELECT * FROM t {join}")
+    connection.execute('CREATE TABLE "a.b" AS FROM more')
+    connection.execute('CREATE VIEW w AS SELECT * FROM t JOIN (FROM "a.b") USING (id)')
+    with sqlkrp.connect(connection) as db:
+        krp = paper_krp(2, 5, random_state=0).fit([f"c{i}" for i in range(4)])
+        for storage in ({"append": True}, {"append": True}, {"upsert": True}):
+            rows = db.create(krp, "v", "f", key="id", **storage).rows
+        assert rows == 20
+        assert db.create(krp, "v", "f", replace=True).rows == 20
+        for view, into in (("v", "t"), ("v", "more"), ("v", "MAIN.more"), ("w", ("a.b",))):
+            with pytest.raises(ParameterError, match="is read by this"):
+                db.create(krp, view, into, replace=True)
+        # Nor is one lost of which a view has no rows just now.
+        connection.execute("CREATE VIEW few AS FROM v WHERE id > 100 AND id < 50")
+        with pytest.raises(ParameterError, match="is read by this"):
+            db.create(krp, "few", "more", replace=True)
+        setting = "SELECT current_setting('explain_output')"
+        assert connection.execute(setting).fetchone() == ("PHYSICAL_ONLY",)
+        connection.execute("CREATE TABLE gone (id INTEGER); CREATE VIEW bad AS FROM v JOIN gone "
+                           "USING (id); DROP TABLE gone")  # fmt: skip
+        with pytest.raises(EngineError, match="gone"), db._session.transaction():
+            db._session.reads('"bad"')
+        assert connection.execute(setting).fetchone() == ("PHYSICAL_ONLY",)
+        connection.execute("SET lock_configuration = true")
+        with pytest.raises(ParameterError, match="is read by this"):
+            db.create(krp, "v", "more", replace=True)
+        assert connection.execute(setting).fetchone() == ("PHYSICAL_ONLY",)
+    assert connection.execute("SELECT COUNT(c2) FROM more").fetchone() == (20,)

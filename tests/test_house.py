@@ -27,9 +27,9 @@ PACKAGE = Path(sqlkrp.__file__).parent  # which may be installed
 
 # A room may import the rooms before it, never one after it.
 ORDER = [
-    "errors", "version", "display", "spelling", "urls", "files", "gzips", "memory", "pools",
-    "stages", "batches", "sql", "mapfile", "maps", "quality", "verification", "engines", "models",
-    "training", "projects", "summaries", "report", "public", "keeping", "options", "cli",
+    "errors", "version", "display", "spelling", "urls", "interrupts", "files", "gzips", "memory",
+    "pools", "stages", "batches", "sql", "mapfile", "maps", "quality", "verification", "engines",
+    "models", "training", "projects", "summaries", "report", "public", "keeping", "options", "cli",
     "__main__",
 ]  # fmt: skip
 # When it is called, a map takes a DuckDB relation, and has DuckDB read the tables of other

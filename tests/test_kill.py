@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -195,6 +196,74 @@ def test_ctrl_c_while_a_database_is_closed_after_a_commit(folder, monkeypatch, c
     said = "sqlkrp: interrupted; what was asked for was committed before, and is there\n"
     assert capsys.readouterr().err == said
     assert tables(folder) == ["f", "t"]
+
+
+TABLE = ("--db", "w.duckdb", "--table", "t")
+
+
+@pytest.mark.parametrize(
+    ("command", "there"),
+    [
+        (RUN, "what was asked for was committed before, and is there"),
+        (("run", MAP, *TABLE, "--into", "v", "--view"), "what was asked for was committed before, "
+         "and is there"),
+        (("export", MAP, *TABLE, "--to", "f.csv"), "'f.csv' was written before, and is there"),
+        (("draw", "w.duckdb", "--table", "t", "-o", "d.json"),
+         "'d.json' was written before, and is there"),
+        (("tables", MAP, "-o", "side"), "'side' was written before, and is there"),
+        (("featurize", "w.duckdb", "--table", "t", "--to", "f.csv"),
+         "'f.csv' was written before, and is there; 'f.map.json' was written before, and is there"),
+    ],
+)  # fmt: skip
+def test_ctrl_c_after_the_work_says_what_is_there(folder, monkeypatch, capsys, command, there):
+    """While it is told what was done, when a database is closed already."""
+    monkeypatch.setattr(
+        "sqlkrp.cli.console.aligned", lambda _: [signal.raise_signal(signal.SIGINT)]
+    )
+    assert main([*command]) == 130
+    assert capsys.readouterr().err == f"sqlkrp: interrupted; {there}\n"
+    # The next run in this process has done nothing yet.
+    monkeypatch.setattr(Running, "_end", lambda *_, keep: signal.raise_signal(signal.SIGINT))
+    assert main(["run", MAP, *TABLE, "--into", "other"]) == 130
+    assert capsys.readouterr().err == "sqlkrp: interrupted; nothing was left behind\n"
+
+
+def folders_with(folder):
+    """What files the folders hold, of which one is to be there at any time."""
+    return {one.name: sorted(os.listdir(one)) for one in folder.iterdir() if one.is_dir()}
+
+
+def test_ctrl_c_while_a_folder_is_replaced_leaves_one_that_is_whole(folder, monkeypatch, capsys):
+    tables = ["tables", MAP, "-o", "side"]
+    assert main(tables) == 0
+    before = folders_with(folder)
+    replace = Path.replace
+
+    def interrupted(path, target):
+        signal.raise_signal(signal.SIGINT)
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    capsys.readouterr()
+    assert main([*tables, "--replace"]) == 130
+    said = "sqlkrp: interrupted; 'side' was written before, and is there\n"
+    assert capsys.readouterr().err == said
+    assert folders_with(folder) == before
+    assert list(before) == ["side"]
+
+
+def test_a_folder_that_cannot_be_replaced_stays(folder, monkeypatch, capsys):
+    tables = ["tables", MAP, "-o", "side"]
+    assert main(tables) == 0
+    before = folders_with(folder)
+
+    def refused(path, target):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "replace", refused)
+    assert main([*tables, "--replace"]) == 2
+    assert folders_with(folder) == before
+    assert list(before) == ["side"]
 
 
 @pytest.mark.parametrize("name", ["wide.csv", "wide*.csv"])

@@ -132,6 +132,9 @@ def test_macros_on_the_command_line(run_cli, tmp_path, krp):
     ):
         asked = ("run", "m.json", "--macro", "churn_features", *at, *more)
         assert message in run_cli(*asked, code=2).stderr
+    for more in (["--holds", "bits"], ["--limit", 0], ["--to", "s.csv"]):
+        refused = run_cli("score", "model.json", "--macro", "s", *at, *more, code=2).stderr
+        assert f"leave out {more[0]}\n" in refused
     asked = ("run", "m.json", "--macro", "f")
     assert "give --db DB" in run_cli(*asked, code=2).stderr
     assert "--into or --macro NAME" in run_cli("run", "m.json", *at, code=2).stderr

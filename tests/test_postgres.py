@@ -603,3 +603,21 @@ def test_what_is_there_is_told_of_this_session_alone(postgres_url):
         other.execute("CREATE TEMPORARY TABLE theirs AS SELECT 1 AS a")
         one.execute("CREATE TEMPORARY TABLE ours AS SELECT 1 AS a")
         assert one.objects() == ["ours"]
+
+
+def test_a_connection_that_is_lost_in_a_commit_is_told_as_such(stored, postgres_url):
+    """Only the server knows whether that went through: it is not said that nothing was made."""
+    krp = paper_krp(2, 4, random_state=0).fit(COLUMNS)
+    with sqlkrp.connect(stored) as db:
+        db.create(krp, "t", "f")
+    stored.execute(
+        "CREATE FUNCTION gone() RETURNS trigger LANGUAGE plpgsql AS"
+        " 'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END';"
+        "CREATE CONSTRAINT TRIGGER gone AFTER INSERT ON f DEFERRABLE INITIALLY DEFERRED"
+        " FOR EACH ROW EXECUTE FUNCTION gone()"
+    )
+    with (
+        sqlkrp.connect(postgres_url) as db,
+        pytest.raises(EngineError, match="was lost while it committed, and what was asked for may"),
+    ):
+        db.create(krp, "t", "f", append=True)

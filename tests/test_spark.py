@@ -235,6 +235,36 @@ def test_files_and_views(spark, db, krp, tmp_path):
     assert np.allclose(rows(spark.table("v"))[:, 1:], krp.transform(FRAME), rtol=1e-12)
 
 
+@pytest.mark.parametrize("replace", [False, True])
+def test_an_interrupt_while_the_rows_of_a_table_are_counted(db, spark, krp, monkeypatch, replace):
+    """A new table goes again; one in the place of an old one, which is gone, stays."""
+    if replace:
+        db.create(krp, "t", "f")
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(db._session), "_count", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        db.create(krp, "t", "f", replace=replace)
+    assert spark.catalog.tableExists("f") == replace
+
+
+def test_a_table_that_cannot_be_dropped_for_a_new_one_stays_alone(db, spark, krp, monkeypatch):
+    db.create(krp, "t", "f")
+    execute = type(db._session).execute
+
+    def refused(session, sql, what):
+        if what.startswith("dropping the old"):
+            raise EngineError("no right to drop it")
+        execute(session, sql, what)
+
+    monkeypatch.setattr(type(db._session), "execute", refused)
+    with pytest.raises(EngineError, match="no right"):
+        db.create(krp, "t", "f", replace=True)
+    assert names(spark) == ["f", "t"]
+
+
 def test_the_session_is_left_as_it_was(spark, krp):
     before = sorted(spark.sql("SET").collect())
     with sqlkrp.connect(spark) as db:

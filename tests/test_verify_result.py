@@ -459,8 +459,8 @@ def test_what_a_model_says_of_missing_values_is_nothing(place, tmp_path):
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"result": "f"}, "stored rows come in no order: name the column .* \\(key=...\\)"),
-        ({"key": "id"}, "a key belongs to stored rows: give their table or file \\(result=...\\)"),
+        ({"result": "f"}, "stored rows come in no order: name the column .* \\(key=NAME\\)"),
+        ({"key": "id"}, "a key belongs to stored rows: give their table or file \\(result=NAME\\)"),
         ({"result": "f", "key": "id", "form": "wide"}, "form and plan are of a statement"),
         ({"result": "f", "key": "no_id"}, "column 'no_id' is not in t"),
         ({"result": "g", "key": "id"}, "cannot read g: "),
@@ -536,7 +536,7 @@ def test_the_command_says_what_it_found(run_cli, warehouse):
     assert run_cli(*options, "--result", "f", "-q", code=1).stdout == ""
     assert run_cli(*VERIFY).returncode == 0  # which runs a statement of its own
     done = run_cli(*VERIFY, "--result", "f", code=2)
-    assert "tells them apart, in the source and in the result (key=...)" in done.stderr
+    assert "tells them apart, in the source and in the result (--key NAME)" in done.stderr
     assert "--key code" in run_cli(*options, "--result", "f", "--long", "code,a,b", code=2).stderr
     with duckdb.connect(str(warehouse / "w.duckdb")) as opened:
         opened.execute("UPDATE f SET id = id + 1000")

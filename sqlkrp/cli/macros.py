@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from sqlkrp.cli.command import Parser
+from sqlkrp.cli.command import Parser, option_given
 from sqlkrp.cli.console import say
 from sqlkrp.cli.sources import open_database
 from sqlkrp.errors import ParameterError
@@ -16,7 +16,7 @@ __all__ = ["add_macro", "create_macro"]
 
 # Options of rows, and of what is made of them.
 _OF_ROWS = (
-    "table", "file", "limit", "long", "rows", "features", "into", "path", "view", "append",
+    "table", "file", "limit", "long", "rows", "features", "holds", "into", "path", "view", "append",
     "upsert", "key", "format", "partition_by",
 )  # fmt: skip
 
@@ -33,10 +33,9 @@ def add_macro(one: Parser) -> None:
 
 def create_macro(given: argparse.Namespace, fitted: Fitted, asked: dict[str, Any]) -> int:
     """Make the macro that a command asks for, and say so."""
-    for name in _OF_ROWS:
-        if getattr(given, name, None):
-            option = "--to" if name == "path" else f"--{name.replace('_', '-')}"
-            raise ParameterError(f"a macro reads no rows before it is called: leave out {option}")
+    option = option_given(given, (one for one in given.parsed_by._actions if one.dest in _OF_ROWS))
+    if option is not None:
+        raise ParameterError(f"a macro reads no rows before it is called: leave out {option}")
     if not given.db:
         raise ParameterError("a macro is kept in a database: give --db DB")
     if asked.pop("how") != "sql":

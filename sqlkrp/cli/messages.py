@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from sqlkrp.cli.console import say_error
 from sqlkrp.errors import FitWarning, visible
 from sqlkrp.maps import MAPS
 from sqlkrp.options import MAP_OPTIONS
@@ -27,7 +27,7 @@ class Speaker:
     def say(self, message: str) -> None:
         """Say an error, or another line."""
         line = as_options(" ".join(message.split()), self.options)
-        print(f"sqlkrp: {visible(line)}", file=sys.stderr)
+        say_error(f"sqlkrp: {visible(line)}")
 
     def warn(self, message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
         """Say a warning, in place of ``warnings.showwarning``; advice is kept for later."""

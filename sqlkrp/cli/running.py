@@ -10,10 +10,12 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from sqlkrp.cli.console import say_error
 from sqlkrp.cli.messages import Speaker, options_of
 from sqlkrp.cli.parsing import parser
 from sqlkrp.engines.session import STATEMENT
 from sqlkrp.errors import ParameterError, SqlkrpError
+from sqlkrp.interrupts import noted_run, told_of_interrupt
 
 __all__ = ["main"]
 
@@ -22,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code is 0, 1 (verify found a difference), or 2 (an error)."""
     before = signal.signal(signal.SIGTERM, _stop)
     try:
-        with warnings.catch_warnings():  # which puts showwarning back
+        with warnings.catch_warnings(), noted_run():  # the first puts showwarning back
             return _run_command(arguments)
     finally:
         signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
@@ -53,16 +55,16 @@ def _run_command(arguments: Sequence[str] | None) -> int:
         what = getattr(bad, "strerror", None) or str(bad) or "out of memory: ask for less"
         speaker.say(f"{what}{where}")
         return 2
-    except KeyboardInterrupt as bad:
-        return _interrupted(str(bad) or "nothing was left behind")
+    except KeyboardInterrupt:
+        return _interrupted()
 
 
 def _stop(signum: int, frame: Any) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _interrupted(told: str) -> int:
-    print(f"sqlkrp: interrupted; {told}", file=sys.stderr, flush=True)
+def _interrupted() -> int:
+    say_error(f"sqlkrp: interrupted; {told_of_interrupt()}")
     if _a_statement_goes_on():
         os._exit(130)  # it hears no interrupt, and would be waited for
     return 130
@@ -85,5 +87,5 @@ def _reader_went_away() -> int:
 def _cannot_be_shown(bad: UnicodeEncodeError) -> int:
     told = f"standard output cannot show {bad.object[bad.start]!r} in {bad.encoding}"
     line = f"sqlkrp: {told}: set PYTHONIOENCODING=utf-8"
-    print(line.encode("ascii", "replace").decode(), file=sys.stderr)
+    say_error(line.encode("ascii", "replace").decode())
     return 2

@@ -8,7 +8,7 @@ import re
 
 from sqlkrp.urls import File, as_file, is_url
 
-__all__ = ["file_or_table", "names", "numbers", "path", "path_to_write", "three_names"]
+__all__ = ["counts", "file_or_table", "names", "numbers", "path", "path_to_write", "three_names"]
 
 
 def path(value: str) -> str:

@@ -11,6 +11,7 @@ from sqlkrp.engines.inputs import Input
 from sqlkrp.engines.session import Columns, Session, Target
 from sqlkrp.engines.targets import require_same_columns
 from sqlkrp.errors import ParameterError
+from sqlkrp.interrupts import COMMITTED, note_done
 from sqlkrp.sql.names import quote_table
 from sqlkrp.sql.preflight import require_fits
 from sqlkrp.sql.statement import Query, Statement, features_table
@@ -51,6 +52,8 @@ def made(
         if not session.can.transactions and target.found is None:
             _drop(session, target, view=view)
         raise
+    if not session.can.transactions:
+        note_done(COMMITTED)
     return count, 0
 
 

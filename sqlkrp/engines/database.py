@@ -8,7 +8,7 @@ exporting writes one file.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass
 from dataclasses import replace as changed
 from pathlib import Path
@@ -21,7 +21,6 @@ from sqlkrp.engines.creating import columns_of, made, require_room
 from sqlkrp.engines.distortion import distortion_in
 from sqlkrp.engines.growing import chosen_rows, few_rows, with_key
 from sqlkrp.engines.inputs import look_at
-from sqlkrp.engines.interrupts import COMMITTED, interrupts_held
 from sqlkrp.engines.keys import named_key
 from sqlkrp.engines.macros import macro_made
 from sqlkrp.engines.samples import inputs_of_sample, sample_of
@@ -477,10 +476,8 @@ class Database(Shown):
 
     def close(self) -> None:
         """Drop what the library still holds in the connection; close it if it opened it."""
-        held = interrupts_held(COMMITTED) if self._session.committed else nullcontext()
-        with held:
-            self._kept.close()
-            self._session.close()
+        self._kept.close()
+        self._session.close()
 
     def __enter__(self) -> Database:
         return self

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from sqlkrp.files import own_folder, require_no_folder
 from sqlkrp.maps.allowed import Whole
 from sqlkrp.maps.source import BOOLEAN, DATE, FLOAT32, NUMBER, NUMERIC, TEXT
 from sqlkrp.sql.dialects import dialect
-from sqlkrp.sql.names import TableName, quote, text
+from sqlkrp.sql.names import TableName, quote, table_name, text
 from sqlkrp.sql.side_tables import Table
 from sqlkrp.urls import File, Url, hidden, is_attached, is_url
 
@@ -60,6 +61,9 @@ _CSV_MARKS = {
 _MEMORY = re.compile(
     r"\s*((?!0+(\.0+)?\D)\d+(\.\d+)?\s*([kmgt](i?b)?|b|bytes|%)|-1|none)\s*", re.IGNORECASE
 )
+
+# Who has a database open, as DuckDB tells another process.
+_HOLDER = re.compile(r"lock is held in (.+? \(PID \d+\))")
 
 
 class DuckDB(Writing):
@@ -106,7 +110,7 @@ class DuckDB(Writing):
         except (duckdb.Error, OSError, RuntimeError) as bad:
             clean_up.close()
             what = "DuckDB" if path is None else hidden(name)
-            raise EngineError(f"cannot open {what}: {in_short(bad)}") from bad
+            raise EngineError(f"cannot open {what}: {_why_closed(bad)}") from bad
 
         # DuckDB measures progress only so; who shows it is on_progress, if anybody.
         connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
@@ -194,9 +198,39 @@ class DuckDB(Writing):
         return {row[0]: row[1] for row in rows}
 
     def reads(self, relation: str) -> set[str]:
-        with explained("a look at what is read"):
-            names = self.connection.get_table_names(f"SELECT * FROM {relation}")
-        return {name.lower() for name in names}
+        # By the plan: get_table_names looks with tables that have no columns, which is an error
+        # where a view joins USING some, and ends the transaction.
+        what = "a look at what is read"
+        with self._all_plans(what):
+            plans = dict(self.rows(f"EXPLAIN (FORMAT json) SELECT * FROM {relation}", what))
+        # In the first one nothing is left out, as a part that has no rows just now.
+        plan = plans.get("logical_plan") or plans["physical_plan"]
+        return {name.lower() for name in _scanned(json.loads(plan))}
+
+    @contextlib.contextmanager
+    def _all_plans(self, what: str) -> Iterator[None]:
+        """A block in which EXPLAIN tells every plan, where settings may be changed."""
+        asked = "current_setting('explain_output'), current_setting('lock_configuration')"
+        ((before, is_locked),) = self.rows(f"SELECT {asked}", what)
+        if is_locked:
+            yield
+            return
+        self.execute("SET explain_output = 'all'", what)
+        put_back = f"SET explain_output = {_text(before)}"
+        try:
+            yield
+        finally:
+            # In a transaction that failed nothing can be set before it has ended.
+            if not self._is_set(put_back):
+                self.after_transaction.callback(self._is_set, put_back)
+
+    def _is_set(self, sql: str) -> bool:
+        """Whether a setting can be set now, which it then is."""
+        try:
+            self.connection.execute(sql)
+        except duckdb.Error:
+            return False
+        return True
 
     @staticmethod
     def kind(type_name: str) -> str:
@@ -240,6 +274,17 @@ class DuckDB(Writing):
     def sample(self, relation: str, columns: Sequence[str], count: int) -> str:
         listed = ", ".join(quote(name, self.dialect) for name in columns)
         return f"SELECT {listed} FROM {relation} AS every USING SAMPLE reservoir({count:d} ROWS)"
+
+
+def _scanned(plan: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """The bare names of the tables in a plan."""
+    for step in plan:
+        if named := step["extra_info"].get("Table"):
+            try:
+                yield table_name(named)[-1]  # DuckDB's own, in full and as SQL writes it
+            except ParameterError:
+                yield named  # of another database that is attached
+        yield from _scanned(step["children"])
 
 
 def write_parquet(path: Path, columns: Table) -> None:
@@ -304,6 +349,19 @@ def _attach(connection: Any, url: Url) -> None:
     name = quote(Path(url.name).stem, dialect("duckdb"))
     connection.execute(f"ATTACH {_text(url.url)} AS {name} (READ_ONLY)")
     connection.execute(f"USE {name}")
+
+
+def _why_closed(bad: BaseException) -> str:
+    """Why a database cannot be opened, with what to do where that is known."""
+    told = " ".join(str(bad).split())
+    if holder := _HOLDER.search(told):
+        return (
+            f"{holder[1]} has it open, and one process may write to it, or several may read: close "
+            "it there, or try again when that has ended"
+        )
+    if "different configuration" in told:
+        return "it is open in this process with other settings: give that connection, or close it"
+    return in_short(bad)
 
 
 def _require_database(name: str) -> None:

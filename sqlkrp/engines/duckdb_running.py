@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqlkrp.engines.duckdb_twin import drop_function, make_function, relation_of
-from sqlkrp.engines.interrupts import COMMITTED, interrupts_held
 from sqlkrp.engines.session import STATEMENT, Session, Streamed, rows_at_once
 from sqlkrp.errors import EngineError
+from sqlkrp.interrupts import COMMITTED, interrupts_held
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.sql.names import TableName, quote
 from sqlkrp.sql.side_tables import Table, create_side_table
@@ -181,10 +181,9 @@ class Running(Session):
 
     def _end(self, *, keep: bool) -> None:
         """End a transaction, whole: the driver would hear a Ctrl-C, and commit nevertheless."""
-        with interrupts_held(COMMITTED if keep else ""):
-            with explained("committing" if keep else "ending its transaction"):
-                self.connection.commit() if keep else self.connection.rollback()
-            self.committed = self.committed or keep
+        what, done = ("committing", COMMITTED) if keep else ("ending its transaction", "")
+        with interrupts_held(done), explained(what):
+            self.connection.commit() if keep else self.connection.rollback()
 
     def _claim(self, table: TableName | None) -> None:
         """Let nobody else add to a table until the transaction ends, nor since it has begun.

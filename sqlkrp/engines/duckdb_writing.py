@@ -20,8 +20,9 @@ import duckdb
 from sqlkrp.engines.duckdb_running import Running, explained
 from sqlkrp.engines.session import Columns, Found, Storage, Target, Write
 from sqlkrp.errors import ParameterError
-from sqlkrp.files import own_folder, require_free, write_whole
+from sqlkrp.files import own_folder, require_free, told_written, write_whole
 from sqlkrp.gzips import GzipWriter
+from sqlkrp.interrupts import note_done
 from sqlkrp.memory import bytes_text
 from sqlkrp.sql.names import TableName, listed, quote, quote_table, table_name, text
 from sqlkrp.urls import File, Url, as_file
@@ -249,6 +250,7 @@ class Writing(Running):
             if not storage.replace:
                 self._require_free(target)
             yield lambda select, columns: self._upload(self._in_lists(select, columns), target)
+            note_done(told_written(target))
             return
 
         def write(select: str, columns: Columns | None) -> int:

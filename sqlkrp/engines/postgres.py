@@ -17,7 +17,6 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from sqlkrp.engines.interrupts import COMMITTED, interrupts_held
 from sqlkrp.engines.postgres_twin import fetched, fill, relation_of, table_of
 from sqlkrp.engines.session import (
     Capabilities,
@@ -31,6 +30,7 @@ from sqlkrp.engines.session import (
 )
 from sqlkrp.errors import ColumnError, EngineError, ParameterError
 from sqlkrp.files import own_number
+from sqlkrp.interrupts import COMMITTED, interrupts_held
 from sqlkrp.maps.source import BOOLEAN, DATE, FLOAT32, NUMBER, TEXT
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.sql.names import TableName, quote, quote_table, table_name
@@ -268,9 +268,22 @@ class Postgres(Session):
             with contextlib.nullcontext() if own else self._put_back():
                 self._ask_for(_SETTINGS)
                 yield
-            kept = keep and own
-            unheard.enter_context(interrupts_held(COMMITTED if kept else ""))
-        self.committed = self.committed or kept
+            if keep and own:
+                unheard.enter_context(self._told_of_commit())
+            unheard.enter_context(interrupts_held(COMMITTED if keep and own else ""))
+
+    @contextlib.contextmanager
+    def _told_of_commit(self) -> Iterator[None]:
+        """A connection that is lost in a commit does not say whether that went through."""
+        try:
+            yield
+        except psycopg.Error as bad:
+            if not self.connection.closed:
+                raise
+            raise EngineError(
+                "the connection to Postgres was lost while it committed, and what was asked for "
+                f"may be there: look for it before you run this again: {_in_short(bad)}"
+            ) from bad
 
     def _lock(self, found: Found, *, sees_the_latest: bool) -> None:
         """Let nobody else write to a table until the transaction ends; reading goes on."""

@@ -189,8 +189,6 @@ class Session(ABC):
     connection: Any
     on_progress: Callable[[float], None] | None = None
     """Called with the share done (0 to 1) while a long statement runs."""
-    committed: bool = False
-    """Whether it committed a transaction of its own, which nothing takes back."""
 
     @abstractmethod
     def close(self) -> None:

@@ -18,7 +18,8 @@ from pyspark.errors import PySparkException
 from sqlkrp.engines.session import Storage, Target, Write
 from sqlkrp.engines.spark_running import Running, of_python
 from sqlkrp.errors import ColumnError, LimitError, ParameterError, TargetExistsError
-from sqlkrp.files import own_number, writing_elsewhere
+from sqlkrp.files import own_number, told_written, writing_elsewhere
+from sqlkrp.interrupts import interrupts_held, note_done
 from sqlkrp.maps.advice import warn_user
 from sqlkrp.sql.names import TableName, quote, quote_table, table_name, text
 from sqlkrp.sql.side_tables import Table
@@ -64,7 +65,12 @@ class Writing(Running):
             self._create_table(into.full, select, into.storage, what)
         else:
             self._replace_table(into, select, what)
-        return self._count(name)
+        try:
+            return self._count(name)
+        except BaseException:
+            if into.found is None:
+                self.execute(f"DROP TABLE {name}", "cleaning up")
+            raise
 
     def _warn_of_catalogue(self, into: Target) -> None:
         """Say so where a table's name ends with the session, which nobody else has."""
@@ -107,8 +113,13 @@ class Writing(Running):
         beside = (*into.full[:-1], f"{into.full[-1]}_sqlkrp_{own_number().replace('-', '_')}")
         new = quote_table(beside, self.dialect)
         self._create_table(beside, select, into.storage, what)
-        self.execute(f"DROP TABLE {name}", f"dropping the old {into.name}")
-        self.execute(f"ALTER TABLE {new} RENAME TO {name}", f"naming {'.'.join(beside)} anew")
+        with interrupts_held(f"{into.name!r} was replaced before, and is there"):
+            try:
+                self.execute(f"DROP TABLE {name}", f"dropping the old {into.name}")
+            except BaseException:
+                self.execute(f"DROP TABLE {new}", "cleaning up")
+                raise
+            self.execute(f"ALTER TABLE {new} RENAME TO {name}", f"naming {'.'.join(beside)} anew")
 
     def append(self, into: Target, select: str, columns: Sequence[str]) -> int:
         name = quote_table(into.full, self.dialect)
@@ -174,6 +185,7 @@ class Writing(Running):
                 if not there and "PATH_ALREADY_EXISTS" not in str(bad):
                     shutil.rmtree(target, ignore_errors=True)
                 raise
+            note_done(told_written(target))
 
     def output_of(self, path: str | Path, storage: Storage) -> str:
         return "columns" if _format_of(path, storage) == "csv" else self.dialect.output

@@ -16,7 +16,6 @@ from urllib.parse import quote as url_quote
 import numpy as np
 from numpy.typing import NDArray
 
-from sqlkrp.engines.interrupts import COMMITTED, interrupts_held
 from sqlkrp.engines.session import (
     Capabilities,
     Found,
@@ -31,6 +30,7 @@ from sqlkrp.engines.session import (
 )
 from sqlkrp.errors import ColumnError, EngineError
 from sqlkrp.files import csv_text, own_number
+from sqlkrp.interrupts import COMMITTED, interrupts_held
 from sqlkrp.maps.source import BOOLEAN, DATE, NUMBER, TEXT
 from sqlkrp.sql.dialects import dialect
 from sqlkrp.sql.names import TableName, listed, quote, quote_table, table_name
@@ -268,7 +268,6 @@ class SQLite(Session):
             # the temporary tables have been dropped.
             with interrupts_held(COMMITTED if keep and not inside else ""):
                 self.execute(end, "committing")
-                self.committed = self.committed or (keep and not inside)
         except BaseException:
             for statement in undo.split("; "):
                 with contextlib.suppress(sqlite3.Error):

@@ -47,11 +47,11 @@ def key_columns(result: TableOrFile | None, key: Any, options: Options) -> tuple
     """The columns of a key, if what is asked of a result goes together."""
     columns = named_key(key)
     if result is None:
-        raise ParameterError("a key belongs to stored rows: give their table or file (result=...)")
+        raise ParameterError("a key belongs to stored rows: give their table or file (result=NAME)")
     if not columns:
         raise ParameterError(
             "stored rows come in no order: name the column (or several) that tells them apart, in "
-            "the source and in the result (key=...)"
+            "the source and in the result (key=NAME)"
         )
     if (options.form, options.plan) != ("auto", "auto"):
         raise ParameterError(

@@ -25,10 +25,10 @@ def scoring(
     """The model as it is asked, and the rows that it reads."""
     _require_model(model)
     if (table is None) == (features is None):
-        raise ParameterError("give the table of rows to score, or one of features (features=...)")
+        raise ParameterError("give the table of rows to score, or one of features (features=NAME)")
     model = as_asked(model, outputs, threshold, as_, prefix)
     if features is None and holds != "features":
-        raise ParameterError("holds belongs to a table of features: name it (features=...)")
+        raise ParameterError("holds belongs to a table of features: name it (features=NAME)")
     return (model, table) if features is None else (of_stored(model, holds), features)
 
 

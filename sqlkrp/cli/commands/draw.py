@@ -18,7 +18,7 @@ from sqlkrp.cli.drawing import (
 from sqlkrp.cli.sources import add_engine, add_source, open_database, table_of
 from sqlkrp.cli.typed import names, path_to_write
 from sqlkrp.errors import ParameterError
-from sqlkrp.files import require_other_file
+from sqlkrp.files import require_other_file, require_place
 from sqlkrp.keeping import kept_map, require_map_or_nothing
 from sqlkrp.mapfile import require_map_or_empty
 from sqlkrp.maps import FeatureMap
@@ -76,6 +76,8 @@ def _run(given: argparse.Namespace) -> int:
     require_map_or_empty(Path(given.out))
     if not given.replace_map:
         require_map_or_nothing(Path(given.out))
+    if not Path(given.out).is_file():  # else it may be kept
+        require_place(Path(given.out), replace=given.replace_map)
     Options(long=given.long, rows=given.rows)  # which says what does not go together
     drawn = _drawn(given)
     kept = None if given.replace_map else kept_map(Path(given.out), drawn)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from sqlkrp.cli.command import Command, Parser
 from sqlkrp.cli.console import say
-from sqlkrp.cli.destinations import add_replace, require_new
+from sqlkrp.cli.destinations import add_replace
 from sqlkrp.cli.map_files import load_map
 from sqlkrp.cli.sources import add_database, add_engine, open_database, table_of
 from sqlkrp.cli.typed import counts, path, path_to_write
-from sqlkrp.files import require_other_file
+from sqlkrp.files import require_other_file, require_place
 from sqlkrp.models import load
 from sqlkrp.report.drawing import require_matplotlib
 from sqlkrp.urls import as_file, file_behind, hidden
@@ -88,7 +88,7 @@ def _run(given: argparse.Namespace) -> int:
     require_matplotlib()
     for one in _read(given):
         require_other_file(Path(given.out), as_file(one))
-    require_new(given.out, given.replace)
+    require_place(Path(given.out), replace=given.replace)
     fitted = load(given.map)
     weighed = None if given.map_file is None else load_map(given.map_file)
     with open_database(given, given.file) as database:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from sqlkrp.cli.answers import add_answers, answers_of
 from sqlkrp.cli.command import Command, Parser
@@ -77,7 +78,7 @@ def _run(given: argparse.Namespace) -> int:
     with open_database(given, given.file, write=given.into is not None) as database:
         run = database.score(
             fitted,
-            None if given.features else table_of(given, given.file),
+            _rows(given),
             features=given.features,
             holds=given.holds,
             into=given.into,
@@ -95,6 +96,13 @@ def _run(given: argparse.Namespace) -> int:
     error = [] if fitted.error is None else [("error", fitted.error)]
     say(given, [(verb, told), *better_pairs(run), ("model", run.digest[:12]), *error])
     return 0
+
+
+def _rows(given: argparse.Namespace) -> Any:
+    """The rows to score, unless those of a table of features are given in their place."""
+    if given.features and not (given.table or given.file):
+        return None
+    return table_of(given, given.file)
 
 
 COMMAND = Command(

@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlkrp.cli.answers import add_terms
 from sqlkrp.cli.command import Command, Parser
 from sqlkrp.cli.console import say
-from sqlkrp.cli.destinations import add_replace, require_new
+from sqlkrp.cli.destinations import add_replace
 from sqlkrp.cli.map_files import add_model, load_model
 from sqlkrp.cli.sources import (
     add_database,
@@ -21,7 +21,7 @@ from sqlkrp.cli.sources import (
 )
 from sqlkrp.cli.statements import add_long, options_of_run
 from sqlkrp.cli.typed import path_to_write
-from sqlkrp.files import require_other_file
+from sqlkrp.files import require_other_file, require_place
 from sqlkrp.mapfile import require_map_or_empty
 
 __all__ = ["COMMAND"]
@@ -51,7 +51,7 @@ def _run(given: argparse.Namespace) -> int:
     if out is not None:
         require_other_file(Path(out), given.map)
         require_map_or_empty(Path(out))
-        require_new(out, given.replace)
+        require_place(Path(out), replace=given.replace)
     if not names_rows(given):
         short = whole.shortened(given.terms)
     else:

@@ -10,12 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sqlkrp.cli.command import Command, Parser
-from sqlkrp.cli.destinations import add_replace, require_new
+from sqlkrp.cli.console import PASSING
+from sqlkrp.cli.destinations import add_replace
 from sqlkrp.cli.drawing import add_reading, reading_of
 from sqlkrp.cli.map_files import load_model
 from sqlkrp.cli.sources import add_engine, add_source, open_database, table_of
 from sqlkrp.cli.typed import path, path_to_write
-from sqlkrp.files import require_other_file
+from sqlkrp.files import require_other_file, require_place
 from sqlkrp.mapfile import require_map_or_empty
 from sqlkrp.summaries.training import training_lines
 from sqlkrp.training import asked, labels
@@ -142,7 +143,7 @@ def _run(given: argparse.Namespace) -> int:
     started = time.monotonic()
     require_other_file(Path(given.out), as_file(given.source))
     require_map_or_empty(Path(given.out))
-    require_new(given.out, given.replace)
+    require_place(Path(given.out), replace=given.replace)
     names = (
         "task", "metric", "loss", "include", "exclude", "keep", "weights", "groups", "time",
         "class_weight", "folds", "test_share", "sample", "simplest", "budget", "random_state",
@@ -169,6 +170,7 @@ def _run(given: argparse.Namespace) -> int:
             ("wrote", wrote),
             ("again", f"--like {shlex.quote(str(given.out))} tries nothing else, on other rows"),
         ]
+        PASSING.clear()
         print("\n".join(training_lines(model.training, more)))
     return 0
 
@@ -184,7 +186,7 @@ def _progress(given: argparse.Namespace) -> Callable[[str, int], None]:
         rows = rows + count if what == before else count
         before = what
         if time.monotonic() - last > _PATIENCE:
-            print(f"\r\x1b[K  {what}: {rows:,} rows", end="", file=sys.stderr, flush=True)
+            PASSING.show(f"  {what}: {rows:,} rows")
             last = time.monotonic()
 
     return show
