@@ -179,6 +179,15 @@ def test_what_theory_predicts_is_measured(one):
     assert abs(biases.mean()) < 5 * biases.std() / math.sqrt(len(biases))
 
 
+@pytest.mark.parametrize("degree", [6, 900])
+def test_nothing_is_predicted_where_estimates_vary_by_more_than_distances(degree):
+    """A mean distortion is at most 2, as no estimate is below 0 and their mean is the distance."""
+    X = table(12, 3)
+    one = sqlkrp.KRP(degree, 4, pool="gaussian", n_terms=1, gamma=1.0, coef0=0.0, scaling="unit")
+    (found,) = sqlkrp.distortion(one.set_params(random_state=0).fit(X), X, runs=1).maps
+    assert found.predicted is None
+
+
 def test_a_projection_of_the_kernel_s_space_reaches_the_floor():
     X = table(40, 6)
     (found,) = sqlkrp.distortion(sqlkrp.ExplicitRP(2, 150, random_state=0).fit(X), X, runs=2).maps

@@ -20,7 +20,6 @@ from sqlkrp.maps.variances import Pair
 from sqlkrp.stages import Array
 
 __all__ = [
-    "NORMAL",
     "QUANTILES",
     "ZERO",
     "Distortion",
@@ -28,6 +27,7 @@ __all__ = [
     "Measured",
     "NoDistanceError",
     "Step",
+    "deviation_of",
     "draw_of",
     "predicted_of",
     "ranks",
@@ -37,8 +37,8 @@ __all__ = [
 QUANTILES = (0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
 #: A squared distance of less, as a share of the lengths, is that of equal rows but for rounding.
 ZERO = 1e-12
-#: The mean of a normal number's size, over its standard deviation.
-NORMAL = math.sqrt(2 / math.pi)
+# The mean of a normal number's size, over its standard deviation.
+_NORMAL = math.sqrt(2 / math.pi)
 # More features help if distortion is lower by such a share, and by so many standard errors.
 _WORTH, _SURE = 0.05, 2.0
 
@@ -111,15 +111,25 @@ def ranks(count: int) -> list[int]:
     return [max(1, math.ceil(share * count - 1e-9)) for share in QUANTILES]
 
 
-def predicted_of(variance: Callable[[Pair], Any], sums: Array, exact: Array) -> float | None:
-    """The mean distortion by theory, where this has a variance; sums of many are nearly normal."""
+def predicted_of(deviation: float | None) -> float | None:
+    """The mean distortion of estimates that deviate so from their distances, if that is known.
+
+    As of a normal number, which sums of many nearly are. What deviates by more than the distance
+    itself is none, as no estimate is below 0.
+    """
+    return _NORMAL * deviation if deviation is not None and deviation <= 1 else None
+
+
+def deviation_of(variance: Callable[[Pair], Any], sums: Array, exact: Array) -> float | None:
+    """The mean over pairs of the deviation that theory has, where it has a variance."""
     first, second = np.triu_indices(len(exact), 1)
     own, kernels = np.diag(sums), np.diag(exact)
     lengths, shared = kernels[first] + kernels[second], exact[first, second]
     there = lengths - 2 * shared > ZERO * lengths
     columns = own[first], own[second], sums[first, second], kernels[first], kernels[second], shared
-    found = variance(Pair(*(column[there] for column in columns)))
-    return None if found is None else float(NORMAL * np.sqrt(np.maximum(found, 0)).mean())
+    with np.errstate(over="ignore", invalid="ignore"):  # of high degrees
+        found = variance(Pair(*(column[there] for column in columns)))
+        return None if found is None else float(np.sqrt(np.maximum(found, 0)).mean())
 
 
 def draw_of(seed: int, features: Array, exact: Array, *, is_centred: bool) -> Draw:
