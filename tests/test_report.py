@@ -435,6 +435,16 @@ def test_rows_of_other_classes_are_left_out_of_calibration_too(place):
     assert np.array(told) == pytest.approx(np.array(wanted))
 
 
+def test_rows_whose_features_leave_the_range_of_numbers_are_left_out_of_calibration(connection):
+    frame = table()
+    model, krp = classifier(frame)
+    frame.loc[0, ["a", "b", "c"]] = 1e200
+    store(connection, frame)
+    assert np.isnan(krp.transform(frame[["a", "b", "c"]])[0]).any()
+    report = sqlkrp.connect(connection).report(model, "t", label="y", **FEW)
+    assert sum(one.rows for one in report.found.agreement.calibrated) == 39
+
+
 @pytest.mark.parametrize("known", [0, 1, 19])
 def test_a_column_of_which_most_rows_are_of_no_class_is_no_label(connection, known):
     frame = table()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -136,7 +137,8 @@ def _calibrated(scores: Scores, place: Place) -> tuple[Calibrated, ...]:
     sums = np.zeros((_BINS, 3))
     for tenth_of, true, answer, count, total in rows:
         is_of = place(true)
-        if is_of is None:  # of a class that the model does not know: left out here, too
+        # Of a class that the model does not know, or of features that leave the range of numbers.
+        if is_of is None or math.isnan(tenth_of):
             continue
         at = min(_BINS - 1, max(0, round(tenth_of)))
         is_so = is_of == (place(answer) if several else 1)
