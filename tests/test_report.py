@@ -24,12 +24,13 @@ import sqlkrp
 from sqlkrp.engines.cells import binned_in
 from sqlkrp.engines.distortion import Bench, sample_in
 from sqlkrp.errors import ColumnError, MissingValueError, ParameterError, TargetExistsError
+from sqlkrp.maps.parameters import title_of
 from sqlkrp.maps.source import choose_rows
 from sqlkrp.pools import generator
 from sqlkrp.quality.asked import asked_of, family_of
 from sqlkrp.quality.binned import binned
 from sqlkrp.report.page import LARGEST
-from sqlkrp.report.text import words
+from sqlkrp.report.text import brief, words
 
 #: Names that would be part of a page, if it were not for what makes texts of them.
 SHARP = [
@@ -133,6 +134,25 @@ def regression(frame):
     features = frame[columns_of(frame)]
     pipeline = make_pipeline(StandardScaler(), LinearRegression()).fit(features, frame.z)
     return sqlkrp.model(pipeline)
+
+
+@pytest.mark.parametrize(
+    ("one", "told"),
+    [
+        (sqlkrp.RandomFourier(100, gamma=2.5e-5), "RandomFourier, gamma 2.5e-05, 100 features"),
+        (
+            sqlkrp.chain(sqlkrp.PCA(50), sqlkrp.KRP(3, 200, gamma=1e-7)),
+            "Chain of degree 3, gamma 1e-07, 200 features",
+        ),
+        (
+            sqlkrp.chain(sqlkrp.PCA(50), sqlkrp.Ensemble(sqlkrp.KRP(2, 100), 3)),
+            "Chain of degree 2, 100 features",
+        ),
+    ],
+)
+def test_maps_have_few_words_that_are_true(one, told):
+    title = title_of(one, one.get_params(deep=False))
+    assert brief(f"columns + {title} gains .1") == f"columns + {told} gains .1"
 
 
 # --- the page -------------------------------------------------------------------------------------
