@@ -785,6 +785,15 @@ def test_equal_rows_have_a_page_that_says_that_nothing_was_measured(place):
     assert "Not measured: no two rows are at a distance." in checked(report).text
 
 
+def test_of_one_row_no_values_are_exchanged(connection):
+    frame = table()
+    front = sqlkrp.RandomFourier(10, random_state=0).fit(frame[["a", "b", "c"]])
+    fitted = LinearRegression().fit(front.transform(frame[["a", "b", "c"]]), frame.z)
+    store(connection, frame.head(1))
+    report = sqlkrp.connect(connection).report(sqlkrp.model(fitted, front), "t", **FEW)
+    assert "There are no two rows, whose values could be exchanged." in checked(report).text
+
+
 def test_numbers_of_features_are_refused_where_they_cannot_be_chosen(connection, run_cli, tmp_path):
     frame = table()
     store(connection, frame)
