@@ -375,6 +375,21 @@ def test_maps_without_a_kernel_say_so(one, message):
         sqlkrp.distortion(one.set_params(random_state=0).fit(X), X)
 
 
+@pytest.mark.parametrize("size", [1e-160, 1e80])
+def test_kernels_that_leave_the_range_of_numbers_are_told(connection, size):
+    X = table(20, 3) * size
+    store(connection, X)
+    one = sqlkrp.PRP(4, scaling=None, random_state=0).fit(X)
+    if size < 1:
+        one = sqlkrp.RandomProjection(4, scaling=None, random_state=0).fit(X)
+    for measure in (
+        lambda: sqlkrp.distortion(one, X, runs=1),
+        lambda: sqlkrp.connect(connection).distortion(one, "t", runs=1),
+    ):
+        with pytest.raises(ColumnError, match="leave the range of numbers"):
+            measure()
+
+
 def test_what_cannot_be_measured_says_so(connection):
     X = table()
     store(connection, X)

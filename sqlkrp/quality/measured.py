@@ -16,6 +16,7 @@ import numpy as np
 
 from sqlkrp.display import Shown
 from sqlkrp.errors import ColumnError
+from sqlkrp.maps.advice import counted
 from sqlkrp.maps.variances import Pair
 from sqlkrp.stages import Array
 
@@ -44,7 +45,7 @@ _WORTH, _SURE = 0.05, 2.0
 
 
 class NoDistanceError(ColumnError):
-    """All rows are equal by the kernel."""
+    """All rows are equal by the kernel, or it has no numbers for them."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +84,11 @@ class Draw:
     ) -> Draw:
         """Of counts and averages over pairs, and of the distortions at some ranks."""
         rows, pairs, apart, mean, square, bias, error, kernel_bias, errors, sizes = sums
+        _require_in_range(errors, sizes, apart)
         if not apart:
             raise NoDistanceError(
-                f"of {rows:,} rows no two are at a distance by the kernel: there is nothing to "
-                "measure; give a table of rows that differ"
+                f"of {counted(int(rows), 'row')} no two are at a distance by the kernel: there is "
+                "nothing to measure; give a table of rows that differ"
             )
         wanted = ranks(int(apart))
         found = at_ranks(wanted)
@@ -103,6 +105,16 @@ class Draw:
             float(bias),
             {share: float(found[rank]) for share, rank in zip(QUANTILES, wanted, strict=True)},
             *values,
+        )
+
+
+def _require_in_range(errors: Any, sizes: Any, apart: Any) -> None:
+    """Raise NoDistanceError where sums of squares, of kernels and of errors, are no numbers."""
+    overflows = not all(math.isfinite(one or 0.0) for one in (errors, sizes))
+    if overflows or (apart and not sizes):
+        raise NoDistanceError(
+            "kernels of these rows, or their squares, leave the range of numbers: there is nothing "
+            "to measure; draw the map with scaling='standard', or rescale the columns in a view"
         )
 
 
@@ -134,7 +146,12 @@ def deviation_of(variance: Callable[[Pair], Any], sums: Array, exact: Array) -> 
 
 def draw_of(seed: int, features: Array, exact: Array, *, is_centred: bool) -> Draw:
     """The same in NumPy: of features of rows, and the kernel of each with each."""
-    estimated = features.astype("float64") @ features.astype("float64").T
+    with np.errstate(all="ignore"):  # what leaves the range of numbers is told in words
+        return _draw_of(seed, features.astype("float64"), exact, is_centred=is_centred)
+
+
+def _draw_of(seed: int, features: Array, exact: Array, *, is_centred: bool) -> Draw:
+    estimated = features @ features.T
     first, second = np.triu_indices(len(exact), 1)
     lengths = np.diag(exact)[first] + np.diag(exact)[second]
     true = lengths - 2 * exact[first, second]

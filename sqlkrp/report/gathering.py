@@ -142,8 +142,8 @@ def _distances(
     asked = replace(wanted.asked, components=())
     try:
         own = measured(family, bench, asked)
-    except NoDistanceError:
-        return None, "no two rows are at a distance"
+    except NoDistanceError as bad:
+        return None, str(bad)
     sizes = wanted.asked.components or _sizes(own.components)
     found = replace(own, curve=_curve(family, bench, sizes, wanted, own.components))
     other = family.with_other_pool()
