@@ -482,6 +482,29 @@ def test_a_column_of_which_most_rows_are_of_no_class_is_no_label(connection, kno
         sqlkrp.connect(connection).report(plain, "t", label="num", **FEW)
 
 
+@pytest.mark.parametrize("label", ["DATE '2020-01-01'", "[1, 2]", "TIME '10:00'"])
+def test_a_column_of_neither_texts_nor_numbers_is_no_label(connection, label):
+    frame = table()
+    model, _ = classifier(frame)
+    store(connection, frame)
+    connection.execute(f"CREATE TABLE other AS SELECT * EXCLUDE y, {label} AS y FROM t")
+    with pytest.raises(ColumnError, match="'y' of other holds a class of the model in 0 of 40"):
+        sqlkrp.connect(connection).report(model, "other", label="y", **FEW)
+
+
+def test_classes_that_are_large_whole_numbers_are_told_apart(connection):
+    frame = table()
+    frame["y"] = np.where(frame.a > 0, 2**53, 2**53 + 1)
+    store(connection, frame)
+    plain = LogisticRegression().fit(frame[["a", "b", "c"]], frame.y)
+    found = sqlkrp.connect(connection).report(sqlkrp.model(plain), "t", label="y", **FEW).found
+    assert dict(found.agreement.measures)["accuracy"] == plain.score(
+        frame[["a", "b", "c"]], frame.y
+    )
+    rows = [int((frame.y == one).sum()) for one in (2**53, 2**53 + 1)]
+    assert [sum(row) for row in found.agreement.confusion] == rows
+
+
 def test_many_classes_are_a_list_of_mistakes(connection):
     frame = table(400)
     frame["y"] = [f"class{int(one)}" for one in (frame.a * 5 + 15).clip(0, 29)]

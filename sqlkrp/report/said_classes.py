@@ -152,12 +152,13 @@ def _places(classes: Sequence[Any]) -> Place:
     """From what an engine has of a class to its place; None of what is no class."""
 
     def key(value: Any) -> Any:
-        return value if isinstance(value, str) else float(value)
+        # Of whole numbers there are more than floats tell apart.
+        return value if isinstance(value, (str, int)) else float(value)
 
     known = {key(one): place for place, one in enumerate(classes)}
 
     def place(value: Any) -> int | None:
-        with contextlib.suppress(ValueError):  # a text among numbers, where an engine lets it be
+        with contextlib.suppress(TypeError, ValueError):  # a date, a list: no number, and no text
             return known.get(key(value))
         return None
 
