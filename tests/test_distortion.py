@@ -417,11 +417,16 @@ def test_what_cannot_be_measured_says_so(connection):
         {"runs": 1001},
         {"seed": -1},
         {"components": 5},
+        {"components": np.int64(5)},
+        {"components": None},
         {"components": [0]},
+        {"components": [4, "5"]},
     ):
         with pytest.raises(ParameterError, match=next(iter(wrong))):
             db.distortion(krp, "t", **wrong)
     assert asked_of(2, 1, 0, [5, 3, 5]).components == (3, 5)
+    (found,) = db.distortion(krp, "t", rows=20, runs=np.int64(1), components=np.array([4, 8])).maps
+    assert [step.components for step in found.curve] == [4, 8]
 
 
 # --- the command ----------------------------------------------------------------------------------

@@ -58,7 +58,8 @@ def wanted_of(
     if not (label is None or isinstance(label, str)):
         raise ParameterError(f"label={label!r} is no name of a column: give a text")
     Switch().require("timed", timed)
-    return Wanted(asked_of(rows, runs, seed, components or ()), label, timed, command)
+    sizes = () if components is None else components
+    return Wanted(asked_of(rows, runs, seed, sizes), label, timed, command)
 
 
 @dataclass(frozen=True)
