@@ -529,6 +529,19 @@ def test_columns_that_have_moved_are_told(place):
     assert "b has moved by 2.00 standard deviations" in checked(report).text
 
 
+def test_a_column_that_holds_nothing_any_more_has_no_mean(place):
+    frame = table()
+    krp = a_map(frame, scaling="standard", nulls="mean")
+    place.store(frame.assign(b=np.nan))
+    report = place.database.report(krp, "t", **FEW)
+    (column,) = (one for one in report.found.inputs if one.name == "b")
+    assert (column.share_missing, column.moved) == (1.0, None)
+    assert math.isnan(column.mean)
+    page = checked(report)
+    assert not NO_NUMBER.search(page.text)
+    assert "100%" in page.text
+
+
 def test_what_is_said_is_told_beside_what_was_said_in_training(connection):
     frame = table(200)
     model = sqlkrp.train(frame, "y", exclude=["z"], maps=[sqlkrp.KRP(2, 4)])

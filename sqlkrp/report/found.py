@@ -112,8 +112,8 @@ class Column:
 
     @property
     def moved(self) -> float | None:
-        """By how many of its former standard deviations the mean has moved."""
-        if self.mean_before is None or self.std_before is None:
+        """By how many of its former standard deviations the mean has moved; None if unknown."""
+        if self.mean_before is None or self.std_before is None or self.share_missing == 1:
             return None
         return (self.mean - self.mean_before) / self.std_before
 
