@@ -673,6 +673,29 @@ def test_the_chart_of_penalties_names_no_line_that_it_does_not_show(connection):
     assert "1 other candidate, which came to less" in checked(found).text
 
 
+def test_of_errors_the_least_is_the_best(connection):
+    frame = table(120)
+    store(connection, frame)
+    db = sqlkrp.connect(connection)
+    maps = [sqlkrp.KRP(degree, size) for degree in (2, 1) for size in (20, 40)]
+    model = sqlkrp.train(db.source("t"), "z", exclude=["y"], maps=maps, metric="rmse")
+    best = {}
+    for one in model.training["candidates"]:
+        for degree in (1, 2):
+            if f"KRP(degree={degree}" in one["name"]:
+                best[degree] = min(best.get(degree, math.inf), one["mean"])
+    html = db.report(model, "t", **FEW).html
+    chart = html.partition("against the number of features")[2].partition("</svg>")[0]
+    places = {degree: chart.index(f"KRP of degree {degree}") for degree in best}
+    assert sorted(places, key=places.get) == sorted(best, key=best.get)
+    # What came to no number is nowhere in the charts.
+    one = next(one for one in model.training["candidates"] if "KRP(degree=1" in one["name"])
+    one["mean"] = one["spread"] = None
+    charts = " ".join(checked(db.report(model, "t", **FEW)).charts)
+    assert brief(one["name"]) not in charts
+    assert "KRP of degree 2" in charts
+
+
 def test_classes_that_are_numbers_are_in_the_order_of_numbers(connection):
     frame = table(300)
     frame["y"] = np.array(["9", "10", "100"])[np.digitize(frame.a, [-0.5, 0.5])]
