@@ -118,9 +118,9 @@ def _require_in_range(errors: Any, sizes: Any, apart: Any) -> None:
         )
 
 
-def ranks(count: int) -> list[int]:
+def ranks(count: int, shares: Sequence[float] = QUANTILES) -> list[int]:
     """The rank of each quantile among so many numbers: the least that so many are not above."""
-    return [max(1, math.ceil(share * count - 1e-9)) for share in QUANTILES]
+    return [max(1, math.ceil(share * count - 1e-9)) for share in shares]
 
 
 def predicted_of(deviation: float | None) -> float | None:
