@@ -401,6 +401,22 @@ def test_measures_of_labels_of_any_size_are_numbers(connection, size):
     assert not NO_NUMBER.search(checked(report).text)
 
 
+@pytest.mark.parametrize("size", [1e200, 1e30])
+def test_predictions_that_are_no_numbers_are_left_out(connection, size):
+    frame = table()
+    krp = a_map(frame, dtype="float32" if size == 1e30 else "float64")
+    fitted = LinearRegression().fit(krp.transform(frame[["a", "b", "c"]]), frame.z)
+    model = sqlkrp.model(fitted, krp)
+    frame.loc[:2, ["a", "b", "c"]] = size
+    assert not np.isfinite(model.predict(frame[["a", "b", "c"]])[:3]).any()
+    store(connection, frame)
+    report = sqlkrp.connect(connection).report(model, "t", label="z", **FEW)
+    told = report.found.agreement
+    assert (told.unlabelled, told.pairs.count) == (3, 37)
+    assert all(math.isfinite(value) for _, value in (*told.said, *told.measures))
+    assert "3 rows without a label or a prediction" in checked(report).text
+
+
 def test_a_measure_that_there_is_none_of_is_a_dash_with_a_reason(place):
     frame = table()
     model = regression(frame)
