@@ -21,6 +21,7 @@ __all__ = [
     "choose_hyperplanes",
     "choose_members",
     "choose_pairs",
+    "chunks_with_constant",
     "draw_achlioptas",
     "draw_cauchy",
     "draw_gaussian",
@@ -146,8 +147,14 @@ def hadamard_chunks(n_features: int, block_size: int, constant: bool = False) ->
     return -(-(n_features - spread) // (block_size - spread))
 
 
+def chunks_with_constant(n_features: int, block_size: int) -> int:
+    """In how many chunks of a block the constant column of a kernel stands, the last column."""
+    spread = _is_spread(n_features, block_size, constant=True)
+    return hadamard_chunks(n_features, block_size, constant=True) if spread else 1
+
+
 def _is_spread(n_features: int, block_size: int, constant: bool) -> bool:
-    """Whether a constant column stands in several chunks."""
+    """Whether a constant column stands in several chunks; those of one place have no room."""
     return constant and 1 < block_size < n_features
 
 
@@ -166,7 +173,7 @@ def draw_hadamard(
 
     If the last column is the ``constant`` of a kernel, it stands in each chunk: as large as all
     other columns together, it would set hyperplanes with it far apart from those without. In a
-    chunk it has its share, so the column is to be divided by the root of :func:`hadamard_chunks`.
+    chunk it has its share: the column is to be divided by the root of :func:`chunks_with_constant`.
     """
     padded = hadamard_chunks(n_features, block_size, constant) * block_size
     if _is_spread(n_features, block_size, constant):

@@ -231,7 +231,7 @@ MUTANTS = [
     ),
     Mutant(
         "sqlkrp/maps/krp.py",
-        "return whole / math.sqrt(self._chunks(n_columns + 1))",
+        "return whole / math.sqrt(pools.chunks_with_constant(n_columns + 1, size))",
         "return whole",
         "a kernel's constant counts once for each chunk",
         (

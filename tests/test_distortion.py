@@ -179,6 +179,15 @@ def test_what_theory_predicts_is_measured(one):
     assert abs(biases.mean()) < 5 * biases.std() / math.sqrt(len(biases))
 
 
+@pytest.mark.parametrize("degree", [6, 900])
+def test_nothing_is_predicted_where_estimates_vary_by_more_than_distances(degree):
+    """A mean distortion is at most 2, as no estimate is below 0 and their mean is the distance."""
+    X = table(12, 3)
+    one = sqlkrp.KRP(degree, 4, pool="gaussian", n_terms=1, gamma=1.0, coef0=0.0, scaling="unit")
+    (found,) = sqlkrp.distortion(one.set_params(random_state=0).fit(X), X, runs=1).maps
+    assert found.predicted is None
+
+
 def test_a_projection_of_the_kernel_s_space_reaches_the_floor():
     X = table(40, 6)
     (found,) = sqlkrp.distortion(sqlkrp.ExplicitRP(2, 150, random_state=0).fit(X), X, runs=2).maps
@@ -366,6 +375,21 @@ def test_maps_without_a_kernel_say_so(one, message):
         sqlkrp.distortion(one.set_params(random_state=0).fit(X), X)
 
 
+@pytest.mark.parametrize("size", [1e-160, 1e80])
+def test_kernels_that_leave_the_range_of_numbers_are_told(connection, size):
+    X = table(20, 3) * size
+    store(connection, X)
+    one = sqlkrp.PRP(4, scaling=None, random_state=0).fit(X)
+    if size < 1:
+        one = sqlkrp.RandomProjection(4, scaling=None, random_state=0).fit(X)
+    for measure in (
+        lambda: sqlkrp.distortion(one, X, runs=1),
+        lambda: sqlkrp.connect(connection).distortion(one, "t", runs=1),
+    ):
+        with pytest.raises(ColumnError, match="leave the range of numbers"):
+            measure()
+
+
 def test_what_cannot_be_measured_says_so(connection):
     X = table()
     store(connection, X)
@@ -393,11 +417,16 @@ def test_what_cannot_be_measured_says_so(connection):
         {"runs": 1001},
         {"seed": -1},
         {"components": 5},
+        {"components": np.int64(5)},
+        {"components": None},
         {"components": [0]},
+        {"components": [4, "5"]},
     ):
         with pytest.raises(ParameterError, match=next(iter(wrong))):
             db.distortion(krp, "t", **wrong)
     assert asked_of(2, 1, 0, [5, 3, 5]).components == (3, 5)
+    (found,) = db.distortion(krp, "t", rows=20, runs=np.int64(1), components=np.array([4, 8])).maps
+    assert [step.components for step in found.curve] == [4, 8]
 
 
 # --- the command ----------------------------------------------------------------------------------

@@ -534,7 +534,7 @@ def test_a_whole_hadamard_block_is_a_rotation():
     assert np.allclose(features @ features.T, points @ points.T)
 
 
-@pytest.mark.parametrize("block_size", [2, 4, 8, 16])
+@pytest.mark.parametrize("block_size", [1, 2, 4, 8, 16])
 def test_whole_hadamard_blocks_have_the_kernel_s_constant_exactly(block_size):
     points = np.random.default_rng(0).normal(size=(5, 9))
     one = KRP(

@@ -690,7 +690,21 @@ def test_a_fitted_map_of_a_map_does_not_change_with_it(tmp_path):
     one.map.set_params(degree="x")
     assert one.title == title
     one.save(tmp_path / "m.json")
-    assert sqlkrp.load(tmp_path / "m.json").title == title
+    loaded = sqlkrp.load(tmp_path / "m.json")
+    loaded.map.set_params(degree=3)
+    assert loaded.title == title
+
+
+@pytest.mark.parametrize(
+    "one", [Ensemble(KRP(2, 4), 2, random_state=0), chain(PCA(2), KRP(2, 4), random_state=0)]
+)
+def test_a_fitted_map_of_maps_does_not_change_where_it_is_looked_at(one, tmp_path):
+    one.fit(rows())
+    one.save(tmp_path / "before.json")
+    one._repr_html_()
+    sqlkrp.distortion(one, rows(), runs=1)
+    one.save(tmp_path / "after.json")
+    assert (tmp_path / "after.json").read_bytes() == (tmp_path / "before.json").read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -239,6 +239,7 @@ def test_a_column_that_is_empty_by_now_is_missing():
         (scipy.sparse.csr_array(np.eye(2) * 1j), "Complex data not supported"),
         (np.array([[1, {}]], dtype=object), "holds a dict: an argument must be no string"),
         (np.array([[1, "x"]], dtype=object), "holds a str: an argument must be no string"),
+        ([[1.0, 2.0], [3.0]], "cannot read this list .*: give as many numbers in each row"),
     ],
 )
 def test_what_is_no_table_of_numbers_is_told_in_one_line(given, told):

@@ -24,12 +24,13 @@ import sqlkrp
 from sqlkrp.engines.cells import binned_in
 from sqlkrp.engines.distortion import Bench, sample_in
 from sqlkrp.errors import ColumnError, MissingValueError, ParameterError, TargetExistsError
+from sqlkrp.maps.parameters import title_of
 from sqlkrp.maps.source import choose_rows
 from sqlkrp.pools import generator
 from sqlkrp.quality.asked import asked_of, family_of
 from sqlkrp.quality.binned import binned
 from sqlkrp.report.page import LARGEST
-from sqlkrp.report.text import words
+from sqlkrp.report.text import brief, words
 
 #: Names that would be part of a page, if it were not for what makes texts of them.
 SHARP = [
@@ -133,6 +134,25 @@ def regression(frame):
     features = frame[columns_of(frame)]
     pipeline = make_pipeline(StandardScaler(), LinearRegression()).fit(features, frame.z)
     return sqlkrp.model(pipeline)
+
+
+@pytest.mark.parametrize(
+    ("one", "told"),
+    [
+        (sqlkrp.RandomFourier(100, gamma=2.5e-5), "RandomFourier, gamma 2.5e-05, 100 features"),
+        (
+            sqlkrp.chain(sqlkrp.PCA(50), sqlkrp.KRP(3, 200, gamma=1e-7)),
+            "Chain of degree 3, gamma 1e-07, 200 features",
+        ),
+        (
+            sqlkrp.chain(sqlkrp.PCA(50), sqlkrp.Ensemble(sqlkrp.KRP(2, 100), 3)),
+            "Chain of degree 2, 100 features",
+        ),
+    ],
+)
+def test_maps_have_few_words_that_are_true(one, told):
+    title = title_of(one, one.get_params(deep=False))
+    assert brief(f"columns + {title} gains .1") == f"columns + {told} gains .1"
 
 
 # --- the page -------------------------------------------------------------------------------------
@@ -381,6 +401,22 @@ def test_measures_of_labels_of_any_size_are_numbers(connection, size):
     assert not NO_NUMBER.search(checked(report).text)
 
 
+@pytest.mark.parametrize("size", [1e200, 1e30])
+def test_predictions_that_are_no_numbers_are_left_out(connection, size):
+    frame = table()
+    krp = a_map(frame, dtype="float32" if size == 1e30 else "float64")
+    fitted = LinearRegression().fit(krp.transform(frame[["a", "b", "c"]]), frame.z)
+    model = sqlkrp.model(fitted, krp)
+    frame.loc[:2, ["a", "b", "c"]] = size
+    assert not np.isfinite(model.predict(frame[["a", "b", "c"]])[:3]).any()
+    store(connection, frame)
+    report = sqlkrp.connect(connection).report(model, "t", label="z", **FEW)
+    told = report.found.agreement
+    assert (told.unlabelled, told.pairs.count) == (3, 37)
+    assert all(math.isfinite(value) for _, value in (*told.said, *told.measures))
+    assert "3 rows without a label or a prediction" in checked(report).text
+
+
 def test_a_measure_that_there_is_none_of_is_a_dash_with_a_reason(place):
     frame = table()
     model = regression(frame)
@@ -435,6 +471,16 @@ def test_rows_of_other_classes_are_left_out_of_calibration_too(place):
     assert np.array(told) == pytest.approx(np.array(wanted))
 
 
+def test_rows_whose_features_leave_the_range_of_numbers_are_left_out_of_calibration(connection):
+    frame = table()
+    model, krp = classifier(frame)
+    frame.loc[0, ["a", "b", "c"]] = 1e200
+    store(connection, frame)
+    assert np.isnan(krp.transform(frame[["a", "b", "c"]])[0]).any()
+    report = sqlkrp.connect(connection).report(model, "t", label="y", **FEW)
+    assert sum(one.rows for one in report.found.agreement.calibrated) == 39
+
+
 @pytest.mark.parametrize("known", [0, 1, 19])
 def test_a_column_of_which_most_rows_are_of_no_class_is_no_label(connection, known):
     frame = table()
@@ -450,6 +496,29 @@ def test_a_column_of_which_most_rows_are_of_no_class_is_no_label(connection, kno
     connection.execute("UPDATE t SET num = NULL WHERE num NOT IN (0, 1)")
     if known:
         sqlkrp.connect(connection).report(plain, "t", label="num", **FEW)
+
+
+@pytest.mark.parametrize("label", ["DATE '2020-01-01'", "[1, 2]", "TIME '10:00'"])
+def test_a_column_of_neither_texts_nor_numbers_is_no_label(connection, label):
+    frame = table()
+    model, _ = classifier(frame)
+    store(connection, frame)
+    connection.execute(f"CREATE TABLE other AS SELECT * EXCLUDE y, {label} AS y FROM t")
+    with pytest.raises(ColumnError, match="'y' of other holds a class of the model in 0 of 40"):
+        sqlkrp.connect(connection).report(model, "other", label="y", **FEW)
+
+
+def test_classes_that_are_large_whole_numbers_are_told_apart(connection):
+    frame = table()
+    frame["y"] = np.where(frame.a > 0, 2**53, 2**53 + 1)
+    store(connection, frame)
+    plain = LogisticRegression().fit(frame[["a", "b", "c"]], frame.y)
+    found = sqlkrp.connect(connection).report(sqlkrp.model(plain), "t", label="y", **FEW).found
+    assert dict(found.agreement.measures)["accuracy"] == plain.score(
+        frame[["a", "b", "c"]], frame.y
+    )
+    rows = [int((frame.y == one).sum()) for one in (2**53, 2**53 + 1)]
+    assert [sum(row) for row in found.agreement.confusion] == rows
 
 
 def test_many_classes_are_a_list_of_mistakes(connection):
@@ -474,6 +543,19 @@ def test_columns_that_have_moved_are_told(place):
     moved = {one.name: one.moved for one in report.found.inputs}
     assert moved == pytest.approx({"a": 0, "b": 2, "c": 0}, abs=1e-6)
     assert "b has moved by 2.00 standard deviations" in checked(report).text
+
+
+def test_a_column_that_holds_nothing_any_more_has_no_mean(place):
+    frame = table()
+    krp = a_map(frame, scaling="standard", nulls="mean")
+    place.store(frame.assign(b=np.nan))
+    report = place.database.report(krp, "t", **FEW)
+    (column,) = (one for one in report.found.inputs if one.name == "b")
+    assert (column.share_missing, column.moved) == (1.0, None)
+    assert math.isnan(column.mean)
+    page = checked(report)
+    assert not NO_NUMBER.search(page.text)
+    assert "100%" in page.text
 
 
 def test_what_is_said_is_told_beside_what_was_said_in_training(connection):
@@ -605,6 +687,29 @@ def test_the_chart_of_penalties_names_no_line_that_it_does_not_show(connection):
     assert "KRP" in chart
     assert ">columns<" not in chart
     assert "1 other candidate, which came to less" in checked(found).text
+
+
+def test_of_errors_the_least_is_the_best(connection):
+    frame = table(120)
+    store(connection, frame)
+    db = sqlkrp.connect(connection)
+    maps = [sqlkrp.KRP(degree, size) for degree in (2, 1) for size in (20, 40)]
+    model = sqlkrp.train(db.source("t"), "z", exclude=["y"], maps=maps, metric="rmse")
+    best = {}
+    for one in model.training["candidates"]:
+        for degree in (1, 2):
+            if f"KRP(degree={degree}" in one["name"]:
+                best[degree] = min(best.get(degree, math.inf), one["mean"])
+    html = db.report(model, "t", **FEW).html
+    chart = html.partition("against the number of features")[2].partition("</svg>")[0]
+    places = {degree: chart.index(f"KRP of degree {degree}") for degree in best}
+    assert sorted(places, key=places.get) == sorted(best, key=best.get)
+    # What came to no number is nowhere in the charts.
+    one = next(one for one in model.training["candidates"] if "KRP(degree=1" in one["name"])
+    one["mean"] = one["spread"] = None
+    charts = " ".join(checked(db.report(model, "t", **FEW)).charts)
+    assert brief(one["name"]) not in charts
+    assert "KRP of degree 2" in charts
 
 
 def test_classes_that_are_numbers_are_in_the_order_of_numbers(connection):
@@ -752,7 +857,17 @@ def test_equal_rows_have_a_page_that_says_that_nothing_was_measured(place):
     frame = pd.DataFrame({"a": [1.5] * 50, "b": [2.5] * 50})
     place.store(frame)
     report = place.database.report(a_map(table(names=("a", "b"))), "t", **FEW)
-    assert "Not measured: no two rows are at a distance." in checked(report).text
+    told = "Not measured: of 20 rows no two are at a distance by the kernel: there is nothing to"
+    assert told in checked(report).text
+
+
+def test_of_one_row_no_values_are_exchanged(connection):
+    frame = table()
+    front = sqlkrp.RandomFourier(10, random_state=0).fit(frame[["a", "b", "c"]])
+    fitted = LinearRegression().fit(front.transform(frame[["a", "b", "c"]]), frame.z)
+    store(connection, frame.head(1))
+    report = sqlkrp.connect(connection).report(sqlkrp.model(fitted, front), "t", **FEW)
+    assert "There are no two rows, whose values could be exchanged." in checked(report).text
 
 
 def test_numbers_of_features_are_refused_where_they_cannot_be_chosen(connection, run_cli, tmp_path):
@@ -766,7 +881,8 @@ def test_numbers_of_features_are_refused_where_they_cannot_be_chosen(connection,
             db.report(one, "t", **OF_FOUR)
     with pytest.raises(ParameterError, match="a model weighs the features that it has: leave it"):
         db.report(model, "t", **OF_FOUR)
-    assert db.report(model, "t", map=front, **OF_FOUR).found.distances.measured.curve
+    sizes = {**FEW, "components": np.array([4])}
+    assert db.report(model, "t", map=front, **sizes).found.distances.measured.curve
     sqlkrp.PCA(2).fit(frame[["a", "b"]]).save(tmp_path / "pca.json")
     frame.to_csv(tmp_path / "t.csv", index=False)
     told = run_cli("report", "pca.json", "--file", "t.csv", "--components", 4, "-o", "r.html",

@@ -27,7 +27,7 @@ from sqlkrp.maps.variances import Pair
 from sqlkrp.pools import generator
 from sqlkrp.quality.asked import Asked, Family
 from sqlkrp.quality.binned import Binned
-from sqlkrp.quality.measured import NORMAL, ZERO, Distortion, Draw
+from sqlkrp.quality.measured import ZERO, Distortion, Draw
 from sqlkrp.quality.measuring import measured
 from sqlkrp.sql.chain import free_name
 from sqlkrp.sql.formulas import Formula
@@ -182,14 +182,14 @@ class Bench:
             select = f"SELECT i, j, v, k FROM (\n{text}\n) AS kernels WHERE k IS NOT NULL"
             return self._created("kernel", select, _JOINING, drops)
 
-    def predicted(self) -> float | None:
+    def deviation(self) -> float | None:
         dialect = self._session.dialect
         found = self._variance(Pair(*(Formula(name, dialect) for name in PAIR_COLUMNS)))
         if found is None:
             return None
         select = mean_deviation(self._exact, found.text, ZERO, dialect)
         ((mean,),) = self._session.rows(select, _JOINING)
-        return NORMAL * float(mean)
+        return float(mean)
 
     def draw(self, seed: int, program: Program) -> Draw:
         with contextlib.ExitStack() as soon:

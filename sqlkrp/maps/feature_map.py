@@ -97,9 +97,13 @@ class FeatureMap(Transformer):
             raise ParameterError(f"component {wrong} is not allowed: name some of 0 to {count - 1}")
         return self._with_program(self.program.only(np.array(chosen)))
 
+    def as_drawn(self: SomeFeatureMap) -> SomeFeatureMap:
+        """A map of its own, not fitted, with the parameters that this one was drawn with."""
+        return type(self)(**{name: copied(value) for name, value in self.parameters_.items()})
+
     def settled(self: SomeFeatureMap) -> SomeFeatureMap:
-        """The same, not fitted, with what was taken for the parameters that are ``"auto"``."""
-        found = type(self)(**copied(self.parameters_))
+        """The same with what was taken for the parameters that are ``"auto"``."""
+        found = self.as_drawn()
         found.set_params(**{name: taken.value for name, taken in self.taken_.items()})
         return found
 
@@ -141,7 +145,7 @@ class FeatureMap(Transformer):
         """Become the fitted map of a file, with whose parameters this one was made."""
         self.check_parameters()
         self.program_ = content.program
-        self.parameters_ = self.get_params(deep=False)
+        self.parameters_ = copied(self).get_params(deep=False)
         self.seed_ = content.seed
         self.left_out_ = content.left_out
         self.label_ = content.label

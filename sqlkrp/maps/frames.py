@@ -167,7 +167,13 @@ def to_array(data: Any) -> NDArray[Any]:
     """A table without names as an array; masked entries are missing."""
     if isinstance(data, np.ma.MaskedArray):
         return np.ma.filled(data.astype("float64"), np.nan)
-    return np.asarray(data.toarray() if is_sparse(data) else data)
+    try:
+        return np.asarray(data.toarray() if is_sparse(data) else data)
+    except ValueError as bad:  # which NumPy tells in its own terms
+        raise ColumnError(
+            f"cannot read this {type(data).__name__} as rows and columns: give as many numbers in "
+            f"each row ({bad})"
+        ) from bad
 
 
 def in_slabs(data: Any) -> Iterator[Any]:

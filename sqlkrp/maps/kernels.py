@@ -49,7 +49,8 @@ class Kernel:
 
     def sums(self, rows: Array) -> Array:
         """What is added up of each of some rows with each."""
-        return PAIR_SUMS[self.of](rows.astype("float64"))
+        with np.errstate(all="ignore"):
+            return PAIR_SUMS[self.of](rows.astype("float64"))
 
     def of_sums(self, sums: Array) -> Array:
         """The kernel, of such sums."""

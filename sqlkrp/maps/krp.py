@@ -98,7 +98,8 @@ class SumsOfProducts(PolynomialMap):
         whole = super().constant(n_columns)
         if whole is None or self.pool != "hadamard":
             return whole
-        return whole / math.sqrt(self._chunks(n_columns + 1))
+        size = pools.hadamard_block_size(n_columns + 1, self.block_size)
+        return whole / math.sqrt(pools.chunks_with_constant(n_columns + 1, size))
 
     def _chunks(self, d: int) -> int:
         """How many chunks each Hadamard block has; the kernel's constant is one of d inputs."""

@@ -33,8 +33,8 @@ class MixedKRP(PolynomialMap):
     The kernel is a sum over degrees n of a_n <x, y>^n, with
     a_n = binom(g, n) * gamma^n * coef0^(g - n). From the lowest on, a degree whose monomials fit
     into half of the features that are left is exact (the constant, the columns, their products);
-    those above have a :class:`KRP` each, with shares of the other features as these degrees have
-    shares of the kernel. So
+    those above, the highest always, have a :class:`KRP` each, with shares of the other features as
+    these degrees have shares of the kernel. So
 
         E <f(x), f(y)> = (gamma * <x, y> + coef0) ** degree,
 

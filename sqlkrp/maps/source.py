@@ -208,10 +208,7 @@ class Inputs:
                     f"{count:,} rows are to be drawn, and the table has {len(drawn):,} "
                     f"(n_samples={len(drawn)}): {_FEWER}"
                 )
-            prepared = drawn
-            for stage in (self.prepare, *self.before):
-                prepared = apply(stage, prepared)
-            whole_rows: NDArray[Any] = prepared[np.isfinite(prepared).all(axis=1)]
+            whole_rows = self._whole_rows(drawn)
             if len(whole_rows) == count:
                 return whole_rows
             if len(whole_rows) > count:
@@ -224,18 +221,24 @@ class Inputs:
             spare = 2 * spare + count
 
     def some_rows(self, most: int, rng: np.random.Generator) -> NDArray[Any]:
-        """Prepared rows of the source without a missing value, as many as there are up to so many.
+        """Prepared rows of so many of the source, or of all, without those that miss a value.
 
         At least one, or ColumnError.
         """
-        drawn = _rows_of(self.source).sample(self.prepare.columns, most, rng, 0)
-        for stage in (self.prepare, *self.before):
-            drawn = apply(stage, drawn)
-        whole_rows: NDArray[Any] = drawn[np.isfinite(drawn).all(axis=1)]
+        drawn = _rows_of(self.source).sample(self.prepare.columns, most, rng)
+        whole_rows = self._whole_rows(drawn)
         if not len(whole_rows):
             raise ColumnError(
                 "no row is without a missing value: clean the table, or use nulls='mean'"
             )
+        return whole_rows
+
+    def _whole_rows(self, drawn: NDArray[np.float64]) -> NDArray[Any]:
+        """Rows of the source as inputs, without those that miss a value."""
+        values: NDArray[Any] = drawn
+        for stage in (self.prepare, *self.before):
+            values = apply(stage, values)
+        whole_rows: NDArray[Any] = values[np.isfinite(values).all(axis=1)]
         return whole_rows
 
     def means(self, *stages: Stage) -> NDArray[np.float64]:

@@ -11,7 +11,6 @@ import numpy as np
 from sqlkrp.errors import ColumnError, ParameterError
 from sqlkrp.maps.advice import counted
 from sqlkrp.maps.feature_map import FeatureMap, require_map
-from sqlkrp.maps.parameters import copied
 from sqlkrp.models.decisions import Decisions, of_inputs, votes_of
 from sqlkrp.models.estimators import ESTIMATORS, read_estimator
 from sqlkrp.models.fronts import front_of, is_numbered
@@ -61,7 +60,7 @@ def model(
         program = _bounded(program, bound)
     source = _only_map(items)
     name = parts.name if source else f"{parts.name}{_told_beside(items)}"
-    made = Model(name, _as_drawn(source), names, after, _default_says(program))
+    made = Model(name, source and source.as_drawn(), names, after, _default_says(program))
     made.become(
         program,
         0 if source is None else source.seed_,
@@ -88,15 +87,6 @@ class _Parts:
     decisions: Decisions
     columns: tuple[str, ...] | None
     """The names of the columns that it saw."""
-
-
-def _as_drawn(one: FeatureMap | None) -> FeatureMap | None:
-    """A map of its own with the parameters that another was drawn with, whatever becomes of it."""
-    if one is None:
-        return None
-    drawn = {name: copied(value) for name, value in one.parameters_.items()}
-    made: FeatureMap = type(one)(**drawn)
-    return made
 
 
 def _parts(estimator: Any, map: Any, coef: Any, intercept: Any, classes: Any) -> _Parts:

@@ -42,17 +42,16 @@ class Asked:
 
 def asked_of(rows: int, runs: int, seed: int, components: Iterable[int]) -> Asked:
     """It, or ParameterError if it is not allowed."""
-    Whole(2, _MOST_ROWS).require("rows", rows)
-    Whole(1, _MOST_RUNS).require("runs", runs)
-    Whole(0).require("seed", seed)
-    if isinstance(components, (str, int)):
+    if isinstance(components, str) or not isinstance(components, Iterable):
         raise ParameterError(
             f"components={components!r} is not allowed: give a list of numbers, such as [100, 500]"
         )
-    counts = tuple(sorted(set(components)))
-    for one in counts:
-        Whole(1).require("one of components", one)
-    return Asked(rows, runs, seed, counts)
+    return Asked(
+        Whole(2, _MOST_ROWS).require("rows", rows),
+        Whole(1, _MOST_RUNS).require("runs", runs),
+        Whole(0).require("seed", seed),
+        tuple(sorted({Whole(1).require("one of components", one) for one in components})),
+    )
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ import numpy as np
 
 from sqlkrp.display import Shown
 from sqlkrp.errors import ColumnError
+from sqlkrp.maps.advice import counted
 from sqlkrp.maps.variances import Pair
 from sqlkrp.stages import Array
 
 __all__ = [
-    "NORMAL",
     "QUANTILES",
     "ZERO",
     "Distortion",
@@ -28,6 +28,7 @@ __all__ = [
     "Measured",
     "NoDistanceError",
     "Step",
+    "deviation_of",
     "draw_of",
     "predicted_of",
     "ranks",
@@ -37,14 +38,14 @@ __all__ = [
 QUANTILES = (0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
 #: A squared distance of less, as a share of the lengths, is that of equal rows but for rounding.
 ZERO = 1e-12
-#: The mean of a normal number's size, over its standard deviation.
-NORMAL = math.sqrt(2 / math.pi)
+# The mean of a normal number's size, over its standard deviation.
+_NORMAL = math.sqrt(2 / math.pi)
 # More features help if distortion is lower by such a share, and by so many standard errors.
 _WORTH, _SURE = 0.05, 2.0
 
 
 class NoDistanceError(ColumnError):
-    """All rows are equal by the kernel."""
+    """All rows are equal by the kernel, or it has no numbers for them."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +84,11 @@ class Draw:
     ) -> Draw:
         """Of counts and averages over pairs, and of the distortions at some ranks."""
         rows, pairs, apart, mean, square, bias, error, kernel_bias, errors, sizes = sums
+        _require_in_range(errors, sizes, apart)
         if not apart:
             raise NoDistanceError(
-                f"of {rows:,} rows no two are at a distance by the kernel: there is nothing to "
-                "measure; give a table of rows that differ"
+                f"of {counted(int(rows), 'row')} no two are at a distance by the kernel: there is "
+                "nothing to measure; give a table of rows that differ"
             )
         wanted = ranks(int(apart))
         found = at_ranks(wanted)
@@ -106,25 +108,50 @@ class Draw:
         )
 
 
-def ranks(count: int) -> list[int]:
+def _require_in_range(errors: Any, sizes: Any, apart: Any) -> None:
+    """Raise NoDistanceError where sums of squares, of kernels and of errors, are no numbers."""
+    overflows = not all(math.isfinite(one or 0.0) for one in (errors, sizes))
+    if overflows or (apart and not sizes):
+        raise NoDistanceError(
+            "kernels of these rows, or their squares, leave the range of numbers: there is nothing "
+            "to measure; draw the map with scaling='standard', or rescale the columns in a view"
+        )
+
+
+def ranks(count: int, shares: Sequence[float] = QUANTILES) -> list[int]:
     """The rank of each quantile among so many numbers: the least that so many are not above."""
-    return [max(1, math.ceil(share * count - 1e-9)) for share in QUANTILES]
+    return [max(1, math.ceil(share * count - 1e-9)) for share in shares]
 
 
-def predicted_of(variance: Callable[[Pair], Any], sums: Array, exact: Array) -> float | None:
-    """The mean distortion by theory, where this has a variance; sums of many are nearly normal."""
+def predicted_of(deviation: float | None) -> float | None:
+    """The mean distortion of estimates that deviate so from their distances, if that is known.
+
+    As of a normal number, which sums of many nearly are. What deviates by more than the distance
+    itself is none, as no estimate is below 0.
+    """
+    return _NORMAL * deviation if deviation is not None and deviation <= 1 else None
+
+
+def deviation_of(variance: Callable[[Pair], Any], sums: Array, exact: Array) -> float | None:
+    """The mean over pairs of the deviation that theory has, where it has a variance."""
     first, second = np.triu_indices(len(exact), 1)
     own, kernels = np.diag(sums), np.diag(exact)
     lengths, shared = kernels[first] + kernels[second], exact[first, second]
     there = lengths - 2 * shared > ZERO * lengths
     columns = own[first], own[second], sums[first, second], kernels[first], kernels[second], shared
-    found = variance(Pair(*(column[there] for column in columns)))
-    return None if found is None else float(NORMAL * np.sqrt(np.maximum(found, 0)).mean())
+    with np.errstate(over="ignore", invalid="ignore"):  # of high degrees
+        found = variance(Pair(*(column[there] for column in columns)))
+        return None if found is None else float(np.sqrt(np.maximum(found, 0)).mean())
 
 
 def draw_of(seed: int, features: Array, exact: Array, *, is_centred: bool) -> Draw:
     """The same in NumPy: of features of rows, and the kernel of each with each."""
-    estimated = features.astype("float64") @ features.astype("float64").T
+    with np.errstate(all="ignore"):  # what leaves the range of numbers is told in words
+        return _draw_of(seed, features.astype("float64"), exact, is_centred=is_centred)
+
+
+def _draw_of(seed: int, features: Array, exact: Array, *, is_centred: bool) -> Draw:
+    estimated = features @ features.T
     first, second = np.triu_indices(len(exact), 1)
     lengths = np.diag(exact)[first] + np.diag(exact)[second]
     true = lengths - 2 * exact[first, second]

@@ -14,7 +14,15 @@ from sqlkrp.maps.frames import local
 from sqlkrp.maps.source import Source, choose_rows
 from sqlkrp.pools import generator
 from sqlkrp.quality.asked import Asked, Family, asked_of, family_of
-from sqlkrp.quality.measured import Distortion, Draw, Measured, Step, draw_of, predicted_of
+from sqlkrp.quality.measured import (
+    Distortion,
+    Draw,
+    Measured,
+    Step,
+    deviation_of,
+    draw_of,
+    predicted_of,
+)
 from sqlkrp.stages import Array, Program
 
 __all__ = ["Bench", "curve_of", "distortion", "families_of", "measured"]
@@ -26,8 +34,8 @@ class Bench(Protocol):
     source: Source
     """The table that the rows are of, to draw maps from."""
 
-    def predicted(self) -> float | None:
-        """The mean distortion that theory has for these rows."""
+    def deviation(self) -> float | None:
+        """The mean deviation of a squared distance that theory has for these rows, as a share."""
 
     def draw(self, seed: int, program: Program) -> Draw:
         """What is measured of the features that a program makes of the rows."""
@@ -50,7 +58,7 @@ def measured(family: Family, bench: Bench, asked: Asked) -> Measured:
         title=family.map.title,
         digest=family.map.digest_,
         kernel=family.kernel.told,
-        predicted=bench.predicted(),
+        predicted=predicted_of(bench.deviation()),
         curve=tuple(curve_of(family, bench, asked)),
     )
 
@@ -108,8 +116,8 @@ class _InMemory:
         self._inputs = inputs
         self.source = source
 
-    def predicted(self) -> float | None:
-        return predicted_of(self._variance, self._sums, self._exact)
+    def deviation(self) -> float | None:
+        return deviation_of(self._variance, self._sums, self._exact)
 
     def draw(self, seed: int, program: Program) -> Draw:
         features = program.apply(self._inputs)[self._whole]

@@ -58,7 +58,8 @@ def wanted_of(
     if not (label is None or isinstance(label, str)):
         raise ParameterError(f"label={label!r} is no name of a column: give a text")
     Switch().require("timed", timed)
-    return Wanted(asked_of(rows, runs, seed, components or ()), label, timed, command)
+    sizes = () if components is None else components
+    return Wanted(asked_of(rows, runs, seed, sizes), label, timed, command)
 
 
 @dataclass(frozen=True)
@@ -111,8 +112,8 @@ class Column:
 
     @property
     def moved(self) -> float | None:
-        """By how many of its former standard deviations the mean has moved."""
-        if self.mean_before is None or self.std_before is None:
+        """By how many of its former standard deviations the mean has moved; None if unknown."""
+        if self.mean_before is None or self.std_before is None or self.share_missing == 1:
             return None
         return (self.mean - self.mean_before) / self.std_before
 

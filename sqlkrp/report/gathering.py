@@ -142,8 +142,8 @@ def _distances(
     asked = replace(wanted.asked, components=())
     try:
         own = measured(family, bench, asked)
-    except NoDistanceError:
-        return None, "no two rows are at a distance"
+    except NoDistanceError as bad:
+        return None, str(bad)
     sizes = wanted.asked.components or _sizes(own.components)
     found = replace(own, curve=_curve(family, bench, sizes, wanted, own.components))
     other = family.with_other_pool()
@@ -206,7 +206,9 @@ def _terms(sample: Sample, fitted: Fitted) -> tuple[Explanation | Importance | N
     with contextlib.suppress(ParameterError):
         found: Explanation = explain(fitted, _TERMS)
         return found, ""
-    if len(fitted.program.prepare.reads) > _MOST_COLUMNS or sample.count < 2:
+    if sample.count < 2:
+        return None, "there are no two rows, whose values could be exchanged"
+    if len(fitted.program.prepare.reads) > _MOST_COLUMNS:
         return None, "of so many columns sqlkrp explain MODEL --db DB --table NAME says it"
     session, model = sample.session, decided(fitted)
     query, _ = query_of(session, model, TableSource(session, sample.data), Options(), run_now=True)

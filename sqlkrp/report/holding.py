@@ -33,7 +33,7 @@ def held_in(
     prepare = fitted.twin.prepare
     session = sample.session
     source = TableSource(session, sample.whole.encoded(prepare, session.dialect))
-    now = source.statistics(prepare.columns).without_gaps()
+    now = source.statistics(prepare.columns)
     is_known = _is_standard(fitted) & (prepare.scale > 0) & (prepare.scale != 1)
     again = {one.name for one in prepare.categories if one.is_column}
     means = dict(zip(prepare.columns, now.mean.tolist(), strict=True))

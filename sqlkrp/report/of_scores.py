@@ -174,10 +174,10 @@ def _said(told: Agreement, found: Found) -> Html:
         if len(shown) > MOST_ROWS:  # the most frequent
             shown = tuple(sorted(shown, key=lambda one: -one[1]))
     for name, value in shown[:MOST_ROWS]:
-        row = [shortened(name, 60), percent(value) if is_share else f"{value:.5g}"]
+        row = [shortened(name, 60), percent(value) if is_share else plain(value, 5)]
         if before:
             old = before.get(name)
-            row.append("" if old is None else percent(old) if is_share else f"{old:.5g}")
+            row.append("" if old is None else percent(old) if is_share else plain(old, 5))
         rows.append(row)
     what = "class" if is_share else "share of rows below"
     then = "said in training" + ("" if found.shortening is None else ", before it was shortened")

@@ -42,7 +42,7 @@ def training(found: Found) -> Html:
     told = {**told, "raw_mean": raw["mean"]}
     charts = [
         figure(
-            candidates_chart(told),
+            candidates_chart(told, _best_first(told)),
             f"What candidates came to on held-out folds of a sample: {measure(told['metric'])}, "
             f"{'less' if told['smaller_is_better'] else 'more'} is better. The dashed line is the "
             "columns alone, with a standard deviation to both sides.",
@@ -88,18 +88,17 @@ def _best_first(told: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _by_size(told: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
-    """Candidates that differ in nothing but how many features they have."""
+    """Candidates that differ in nothing but how many features they have, the best line first."""
     found: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for one in told["candidates"]:
-        if one["maps"] and one["mean"] is not None:
+    for one in _best_first(told):
+        if one["maps"]:
             alike = re.sub(r"n_components=\d+,? ?", "", "; ".join(one["maps"]))
             found[brief(alike)].append(one)
-    lines = {
+    return {
         name: sorted(line, key=lambda one: one["features"])
         for name, line in found.items()
         if len({one["features"] for one in line}) > 1
     }
-    return dict(sorted(lines.items(), key=lambda pair: -max(one["mean"] for one in pair[1])))
 
 
 def _leaks(told: Mapping[str, Any]) -> Html:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -136,7 +137,8 @@ def _calibrated(scores: Scores, place: Place) -> tuple[Calibrated, ...]:
     sums = np.zeros((_BINS, 3))
     for tenth_of, true, answer, count, total in rows:
         is_of = place(true)
-        if is_of is None:  # of a class that the model does not know: left out here, too
+        # Of a class that the model does not know, or of features that leave the range of numbers.
+        if is_of is None or math.isnan(tenth_of):
             continue
         at = min(_BINS - 1, max(0, round(tenth_of)))
         is_so = is_of == (place(answer) if several else 1)
@@ -150,12 +152,13 @@ def _places(classes: Sequence[Any]) -> Place:
     """From what an engine has of a class to its place; None of what is no class."""
 
     def key(value: Any) -> Any:
-        return value if isinstance(value, str) else float(value)
+        # Of whole numbers there are more than floats tell apart.
+        return value if isinstance(value, (str, int)) else float(value)
 
     known = {key(one): place for place, one in enumerate(classes)}
 
     def place(value: Any) -> int | None:
-        with contextlib.suppress(ValueError):  # a text among numbers, where an engine lets it be
+        with contextlib.suppress(TypeError, ValueError):  # a date, a list: no number, and no text
             return known.get(key(value))
         return None
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sqlkrp.engines.cells import binned_in
 from sqlkrp.errors import ColumnError
+from sqlkrp.quality.measured import ranks
 from sqlkrp.report.found import Agreement, Residuals
 from sqlkrp.report.scored import COUNTING, Scores
 from sqlkrp.sql.cells import extent_of
@@ -36,16 +37,17 @@ def of_numbers(scores: Scores) -> Agreement:
 
 
 def _quantiles(scores: Scores, column: str) -> tuple[tuple[str, float], ...]:
-    ((count,),) = scores.rows(f"SELECT COUNT({column}) FROM {scores.table}")
-    ranks = {max(1, math.ceil(share * count)): share for share in _SHARES if count}
-    if not ranks:
+    there = scores.session.dialect.finite(column, "float64")
+    ((count,),) = scores.rows(f"SELECT COUNT(*) FROM {scores.table} WHERE {there}")
+    if not count:
         return ()
+    shares = dict(zip(ranks(int(count), _SHARES), _SHARES, strict=True))
     rows = scores.rows(
         f"SELECT place, p FROM (SELECT {column} AS p, ROW_NUMBER() OVER (ORDER BY {column}) "
-        f"AS place FROM {scores.table} WHERE {column} IS NOT NULL) AS ranked "
-        f"WHERE place IN ({', '.join(map(str, ranks))}) ORDER BY place ASC"
+        f"AS place FROM {scores.table} WHERE {there}) AS ranked "
+        f"WHERE place IN ({', '.join(map(str, shares))}) ORDER BY place ASC"
     )
-    return tuple((f"{ranks[int(place)]:.0%}", float(value)) for place, value in rows)
+    return tuple((f"{shares[int(place)]:.0%}", float(value)) for place, value in rows)
 
 
 def _predicted(scores: Scores, found: Agreement) -> Agreement:
@@ -54,7 +56,7 @@ def _predicted(scores: Scores, found: Agreement) -> Agreement:
     value, is_there = scores.source.finite_value(dialect, scores.label, "float64")
     points = (
         f"(SELECT {scores.said[0]} AS x, {value} AS y FROM {scores.table} "
-        f"WHERE {scores.said[0]} IS NOT NULL AND {is_there})"
+        f"WHERE {dialect.finite(scores.said[0], 'float64')} AND {is_there})"
     )
     double = dialect.float_types["float64"]
     points = f"(SELECT CAST(x AS {double}) AS x, CAST(y AS {double}) AS y FROM {points} AS q)"

@@ -72,7 +72,7 @@ def strongest_chart(found: Explanation | Importance) -> Html:
         ]
         across = "coefficient, of columns as the model reads them"
     else:
-        pairs = list(found.columns.items())[:15]
+        pairs = list(found.columns.items())[:_STRONGEST]
         across = f"change of the {found.what}, in its standard deviations"
     pairs = pairs[::-1]
 

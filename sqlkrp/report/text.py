@@ -14,6 +14,10 @@ __all__ = ["Html", "brief", "element", "joined", "shortened", "words"]
 
 # Characters of a name that a page shows.
 _LONGEST = 120
+# What stands in the parentheses of a map, of a map in it, and of one in that.
+_INSIDE = r"[^()]*"
+for _ in range(2):
+    _INSIDE = rf"(?:[^()]|\({_INSIDE}\))*"
 
 
 class Html(str):
@@ -31,16 +35,18 @@ def shortened(value: Any, longest: int = _LONGEST) -> str:
 def brief(told: str) -> str:
     """A text in which maps have few words, as what stands in their parentheses is long.
 
+    Of maps in a map the last one says what comes out.
+
     >>> brief("columns + KRP(degree=3, n_components=200, pool='hadamard') gains")
     'columns + KRP of degree 3, 200 features gains'
     """
-    return re.sub(r"\b(\w+)\(((?:[^()]|\([^()]*\))*)\)", _in_few_words, shortened(told, 2000))
+    return re.sub(rf"\b(\w+)\(({_INSIDE})\)", _in_few_words, shortened(told, 2000))
 
 
 def _in_few_words(match: re.Match[str]) -> str:
     def of(name: str) -> str:
-        found = re.search(rf"\b{name}=([\d.]+)", match[2])
-        return found[1].rstrip(".") if found else ""
+        found = re.findall(rf"\b{name}=([\d.]+(?:e[+-]?\d+)?)", match[2])
+        return found[-1] if found else ""
 
     degree, gamma, size = of("degree"), of("gamma"), of("n_components")
     return (

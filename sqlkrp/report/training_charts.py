@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -27,12 +26,9 @@ __all__ = ["candidates_chart", "in_sight", "penalties_chart", "sizes_chart"]
 _LINES, _CANDIDATES = 5, 14
 
 
-def candidates_chart(told: Mapping[str, Any]) -> Html:
-    """What each candidate came to in the folds, the best first, and the columns alone."""
-    better = sorted(told["candidates"], key=lambda one: _metric(one))
-    if told["smaller_is_better"]:
-        better.reverse()
-    better = better[-_CANDIDATES:]
+def candidates_chart(told: Mapping[str, Any], best_first: Sequence[Mapping[str, Any]]) -> Html:
+    """What candidates came to in the folds, the best above, and the columns alone."""
+    better = best_first[:_CANDIDATES][::-1]
     raw = next(one for one in told["candidates"] if one["name"] == told["raw"])
 
     def draw(figure: Any) -> None:
@@ -65,10 +61,6 @@ def candidates_chart(told: Mapping[str, Any]) -> Html:
         f"{number_text(raw['mean'])}"
     )
     return drawn("candidates", words, (WIDE, 70 + 31 * len(better)), draw)
-
-
-def _metric(one: Mapping[str, Any]) -> float:
-    return -math.inf if one["mean"] is None else float(one["mean"])
 
 
 def sizes_chart(told: Mapping[str, Any], lines: Mapping[str, Sequence[Mapping[str, Any]]]) -> Html:

@@ -85,12 +85,6 @@ class Program(Shown):
         self.writer()(X.T, out.T)
         return out
 
-    def apply_to_columns(self, X: Array) -> Array:
-        """The same of an array (column, row), as one (output, row)."""
-        out = np.empty((len(self.names), X.shape[1]), dtype=self.prepare.dtype)
-        self.writer()(X, out)
-        return out
-
     def writer(self) -> Callable[[Array, Array], None]:
         """What writes outputs into an array (output, row), from an array (column, row).
 
