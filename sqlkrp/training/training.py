@@ -182,7 +182,7 @@ class _Asked:
         OneOf(dict.fromkeys(LOSSES, "")).require("loss", self.loss)
         if self.like is not None:
             if self.maps is not None:
-                raise ParameterError("a model to be like and maps to try are both given: give one of them")
+                raise ParameterError("a model to be like and maps to try are both given: give one")
             if not isinstance(self.like, Model) or not self.like.training:
                 raise ParameterError(
                     f"{self.like!r} was not trained by sqlkrp.train: give a model that was"
