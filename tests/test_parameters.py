@@ -1,5 +1,6 @@
 """A parameter is declared once: constructor, checks, documentation and options follow from it."""
 
+import argparse
 import inspect
 import pydoc
 import re
