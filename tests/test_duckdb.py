@@ -4,6 +4,8 @@ import _thread
 import contextlib
 import gzip
 import io
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -168,6 +170,22 @@ def test_an_interrupt_ends_the_statement_at_once(db, krp, connection):
     assert seen.is_set()
     db.on_progress = None
     assert objects(connection) == ["big", "t"]
+    assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_an_interrupt_while_a_statement_begins_ends_it(db, connection, monkeypatch):
+    start = threading.Thread.start
+
+    def interrupted(thread):
+        start(thread)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    endless = (
+        "CREATE TABLE f AS SELECT sum(a.i * b.i) FROM range(1000000) a(i), range(1000000) b(i)"
+    )
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        db._session.execute(endless, "a test")
     assert connection.execute("SELECT 1").fetchone() == (1,)
 
 

@@ -109,14 +109,17 @@ class Running(Session):
             finally:
                 done.set()
 
-        threading.Thread(target=run, name=STATEMENT, daemon=True).start()
+        thread = threading.Thread(target=run, name=STATEMENT, daemon=True)
         try:
+            with interrupts_held():  # else nobody would know whether it runs
+                thread.start()
             # Not Thread.join: a signal that meets it makes Python take the thread for ended.
             while not done.wait(0.1):
                 self._report_progress()
             self._report_progress(1.0)
         except BaseException:
-            self._interrupt(done)
+            if thread.ident is not None:
+                self._interrupt(done)
             raise
         if failed:
             with explained(what):
