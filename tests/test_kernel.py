@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from support import assert_mean, paper_krp
 
+import sqlkrp
+
 X = np.array([1.0, -0.5, 2.0, 0.25])
 Y = np.array([0.5, 1.0, 1.5, -1.0])
 C = X @ Y
@@ -124,3 +126,14 @@ def test_degree_one_is_the_plain_random_projection():
     signs[table.output, table.input] = table.value
     chosen = krp.program_.stages[2].factors.ravel()
     assert np.allclose(krp.transform([X]), (signs @ X)[chosen] / np.sqrt(6), rtol=1e-15)
+
+
+@pytest.mark.parametrize("pool", ["hadamard", "achlioptas"])
+@pytest.mark.parametrize("degree", [16, 17, 32, 64])
+def test_high_degrees_stay_within_single_precision(degree, pool):
+    X = np.random.default_rng(degree).normal(size=(200, 30)).astype("float32")
+    krp = sqlkrp.KRP(degree, 20, pool=pool, random_state=0)
+    single = krp.fit(X).transform(X)
+    double = krp.set_params(dtype="float64").fit(X).transform(X)
+    assert single.dtype == "float32"
+    assert np.abs(single - double).max() < 1e-3 * np.abs(double).max()

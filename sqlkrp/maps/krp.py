@@ -27,6 +27,9 @@ _AUTO_IID_HYPERPLANES = 1000
 # kernel (python -m benchmarks.floors). Above, they would have to grow beyond use.
 _AUTO_TERMS = {1: 1, 2: 5, 3: 20}
 _AUTO_TERMS_ABOVE = 50
+# Factors of the features are delayed to the end, where they cost least. Products of more projections
+# would leave the range of single precision before it: there each projection is scaled.
+_MOST_DELAYED = 16
 # Degrees of which a term is a product of two mixed products, and how many terms are enough then.
 # Below, that gains no more than it costs; above, it would leave the range of single precision.
 _NESTED_DEGREES = range(4, 65)
@@ -163,18 +166,22 @@ class KRP(SumsOfProducts):
     def stages(self, n_inputs: int, rng: np.random.Generator) -> list[Stage]:
         """Its stages for so many inputs, of which the last is the kernel's constant, if any."""
         draw, variance_of = _POOLS[self.pool]
-        # The variance of a hyperplane's entries, 1/t, 1/k and gamma: all delayed to the end.
+        # The variance of a hyperplane's entries, and gamma.
         factor = variance_of(self, n_inputs) * self.gamma
         delayed = math.sqrt(self.terms * self.n_components)
+        (projection, *products), mixed = draw(self, n_inputs, rng)
+        delayed *= math.sqrt(mixed)
+        if self.degree > _MOST_DELAYED:
+            scaled = Linear.scaled(projection.n_outputs, math.sqrt(factor))
+            return [projection, scaled, *products, Linear.scaled(self.n_components, 1 / delayed)]
         logarithm = math.log(factor) * self.degree / 2 - math.log(delayed)
         if abs(logarithm) > math.log(LARGEST):
             raise ParameterError(
                 f"gamma={self.gamma!r} to the power degree/2={self.degree / 2:g} leaves the range "
                 "of numbers: use a gamma nearer to 1, or a smaller degree"
             )
-        stages, mixed = draw(self, n_inputs, rng)
-        scale = factor ** (self.degree / 2) / delayed / math.sqrt(mixed)
-        return [*stages, Linear.scaled(self.n_components, scale)]
+        scale = factor ** (self.degree / 2) / delayed
+        return [projection, *products, Linear.scaled(self.n_components, scale)]
 
     def distance_variance(self, pair: Pair) -> Any:
         if not _ARE_NORMAL[self.pool](self):
