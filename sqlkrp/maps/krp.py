@@ -27,8 +27,8 @@ _AUTO_IID_HYPERPLANES = 1000
 # kernel (python -m benchmarks.floors). Above, they would have to grow beyond use.
 _AUTO_TERMS = {1: 1, 2: 5, 3: 20}
 _AUTO_TERMS_ABOVE = 50
-# Factors of the features are delayed to the end, where they cost least. Products of more projections
-# would leave the range of single precision before it: there each projection is scaled.
+# Factors of the features are delayed to the end, where they cost least. Products of more
+# projections would leave the range of single precision before it: there each one is scaled.
 _MOST_DELAYED = 16
 # Degrees of which a term is a product of two mixed products, and how many terms are enough then.
 # Below, that gains no more than it costs; above, it would leave the range of single precision.
