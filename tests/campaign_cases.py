@@ -309,6 +309,7 @@ def is_exact(one):
     plain = (prepare.scale == 1).all() and (prepare.shift == 0).all() and not prepare.bounds
     return (
         plain
+        and (8 * prepare.fill % 1 == 0).all()
         and prepare.dtype == "float64"
         and (8 * (prepare.constant or 0)) % 1 == 0
         and given["scaling"] != "unit"

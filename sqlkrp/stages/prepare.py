@@ -178,7 +178,7 @@ def _of_length_one(values: Array) -> Array:
 def rounding_of_prepared(stage: Prepare, X: Array, errors: Array, eps: float) -> Array:
     """How far two ways of preparing inputs may be apart, by rounding alone."""
     # Some engines compute in double precision whatever the dtype: the cast counts as well.
-    values = np.where(np.isfinite(X), X, stage.fill)
+    values = np.where(np.isfinite(X), X, stage.fill).astype("f8")  # squares of singles have room
     if stage.bounds:
         values = np.clip(values, *stage.bounds)
     scaled = (values - stage.shift) * stage.scale
