@@ -65,6 +65,8 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if config.getoption("markexpr") == "slow" and is_hypothesis_test(item.function):
             item.add_marker("slow")
+        if hasattr(item, "callspec") and item.callspec.params.get("engine") in SLOW_ENGINES:
+            item.add_marker("slow")
 
 
 @pytest.fixture
@@ -162,10 +164,7 @@ def postgres(postgres_url):
         yield opened
 
 
-SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in SLOW_ENGINES]
-
-
-@pytest.fixture(scope="session", params=[*ENGINES, *SLOW])
+@pytest.fixture(scope="session", params=[*ENGINES, *SLOW_ENGINES])
 def engine(request, tmp_path_factory):
     """Each engine that generated SQL is executed in."""
     kind = (ENGINES | SLOW_ENGINES)[request.param]

@@ -64,6 +64,8 @@ class Engine:
         self.execute(f"DROP TABLE {load}")
 
     engine = ""
+    #: Of random ones.
+    most_cases = 1000
 
     @classmethod
     def database_of(cls, url):
@@ -392,6 +394,7 @@ class ClickHouse(Printed):
 class Spark(Engine):
     name = "spark"
     server = "spark_session"
+    most_cases = 30
 
     @classmethod
     def opened(cls, folder, server):
@@ -436,6 +439,7 @@ class MariaDB(Printed):
     name = "mysql"
     its_own = ("\U0001f600", " ", "\n")
     server = "mariadb_server"
+    most_cases = 30
 
     @classmethod
     def opened(cls, folder, server):
@@ -480,6 +484,7 @@ class GoogleSQL(Printed):
 
     name = "bigquery"
     its_own = ("$1",)
+    most_cases = 30
 
     def __init__(self):
         language = googlesql.LanguageOptions.maximum_features()
@@ -576,5 +581,6 @@ def schema_of_its_own(server: str):
 
 
 #: By the dialect that each runs; those of the slow tests start slowly, or come with no wheel.
-ENGINES = {one.name: one for one in (DuckDB, Postgres, SQLite, DataFusion, ClickHouse)}
-SLOW_ENGINES = {one.name: one for one in (GoogleSQL, MariaDB, Spark)}
+ENGINES = {one.name: one for one in (DuckDB, Postgres, SQLite, DataFusion)}
+#: Those that take a second or more for some statements.
+SLOW_ENGINES = {one.name: one for one in (ClickHouse, GoogleSQL, MariaDB, Spark)}

@@ -341,6 +341,7 @@ OPTIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPTIONS)
 def test_every_map_on_the_command_line(run_cli, tmp_path, name):
     dyadic(60, 8).assign(label=0).to_csv(tmp_path / "t.csv", index=False)

@@ -7,7 +7,6 @@ import campaign
 import numpy as np
 import pandas as pd
 import pytest
-from engines import SLOW_ENGINES
 from support import FORMS, dyadic, flipped_query, forms_of, paper_krp
 
 import sqlkrp
@@ -434,7 +433,7 @@ def test_every_command_works_by_url(run_cli, stored, tmp_path):
     "seeds", [range(12), pytest.param(range(12, 330), marks=pytest.mark.slow)], ids=["few", "many"]
 )
 def test_random_maps_of_hostile_tables_equal_numpy(engine, seeds):
-    seeds = seeds[:30] if engine.name in SLOW_ENGINES else seeds
+    seeds = seeds[: engine.most_cases]
     (found,) = campaign.failures([engine], seeds)
     assert not found.told, "\n".join(found.told)
     # The rest has no room, and says so.

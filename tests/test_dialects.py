@@ -129,15 +129,11 @@ def require_parsed(name, statements):
         assert linter.parse_string(statement).violations == [], statement
 
 
-# What is executed is parsed by its engine, in every test that runs it. These two have most of what
-# is written otherwise; the others take long.
-PRINTED = [
-    pytest.param(name, marks=() if name in ("snowflake", "tsql") else pytest.mark.slow)
-    for name in DIALECTS
-    if name not in EXECUTED
-]
+# What is executed is parsed by its engine, in every test that runs it.
+PRINTED = [name for name in DIALECTS if name not in EXECUTED]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRINTED)
 def test_a_parser_of_the_dialect_accepts_every_stage(name):
     require_parsed(name, of_every_stage(name))
@@ -151,6 +147,7 @@ def test_databricks_reads_what_spark_reads():
     assert texts[0] == texts[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["spark", *(name for name in DIALECTS if name not in EXECUTED)])
 def test_a_parser_of_the_dialect_accepts_what_is_made_of_columns(name):
     days = pd.date_range("2020-01-01", periods=4)

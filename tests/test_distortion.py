@@ -109,6 +109,7 @@ def difference(one, X, draws=400):
     return np.abs(estimates.mean(axis=0) - exact), estimates.std(axis=0) / math.sqrt(draws)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UNBIASED)
 def test_draws_estimate_the_kernel_that_their_map_claims(name):
     found, error = difference(UNBIASED[name], table(5, 3))
@@ -132,6 +133,7 @@ def test_other_draws_of_a_map_of_a_time_when_one_chunk_had_the_constant(is_behin
     assert_mean([features @ features.T for features in drawn], 0.4 * inputs @ inputs.T + 0.5)
 
 
+@pytest.mark.slow
 def test_maps_that_are_nearly_unbiased_are_near_what_they_claim():
     spherical = sqlkrp.SphericalRandomFeatures(20, degree=3, a=3)
     found, error = difference(spherical, table(5, 3))
@@ -213,7 +215,10 @@ MAPS = {
 }
 
 
-@pytest.mark.parametrize("name", MAPS)
+@pytest.mark.parametrize("name", [
+    name if name in ("krp", "laplacian", "centred") else pytest.param(name, marks=pytest.mark.slow)
+    for name in MAPS
+])  # fmt: skip
 def test_an_engine_finds_what_numpy_does(place, name):
     X = table()
     place.store(X)

@@ -199,6 +199,7 @@ def test_printed_sql_stops_at_a_missing_value(engine, form):
             engine.rows(krp.to_sql("t", dialect=engine.name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["duckdb", "postgres"], indirect=True)
 @pytest.mark.parametrize(
     ("form", "pool"), [("wide", {"n_hyperplanes": 30}), ("tables", {"pool": "hadamard"})]

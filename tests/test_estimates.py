@@ -311,6 +311,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_estimates_have_the_mean_and_the_variance_of_the_theory(name):
     make, theory = CASES[name]
@@ -389,6 +390,7 @@ KERNELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KERNELS)
 def test_the_mean_estimate_is_the_kernel(name):
     make, kernel = KERNELS[name]

@@ -504,7 +504,7 @@ def rows_there(place):
         return again.rows("SELECT COUNT(*), COUNT(DISTINCT id) FROM f")[0]
 
 
-@pytest.mark.parametrize("how", ["append", "upsert"])
+@pytest.mark.parametrize("how", ["append", pytest.param("upsert", marks=pytest.mark.slow)])
 def test_kill_9_while_rows_are_added_leaves_the_old_ones(many, tmp_path, how):
     process = start(many, tmp_path, how)
     in_the_middle(many, process)

@@ -84,7 +84,7 @@ def test_the_variance_of_one_component_is_the_formula_s(pool, degree, terms):
     assert_mean(squares, one_component_variance(pool, degree, terms))
 
 
-@pytest.mark.parametrize("degree", [1, 2, 3])
+@pytest.mark.parametrize("degree", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_the_variance_of_a_hadamard_component_is_the_formula_s(degree):
     k, draws = 16, 1400
     both = np.stack([X, Y])
@@ -97,6 +97,7 @@ def test_the_variance_of_a_hadamard_component_is_the_formula_s(degree):
     assert_mean(squares, one_component_variance("hadamard", degree, 1, hadamard_places=(2, 4)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pool", ["s=1", "s=3", "gaussian"])
 def test_a_shared_pool_leaves_the_part_that_more_components_do_not_remove(pool):
     degree, p, k = 2, 60, 30

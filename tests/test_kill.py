@@ -81,7 +81,9 @@ def test_kill_9_during_an_export(big):
     (big / "f.parquet").unlink()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM]
+)
 def test_ctrl_c_during_an_export_leaves_nothing_at_all(big, number):
     before = sorted(p.name for p in big.iterdir())
     process = start(big, *EXPORT)
@@ -266,7 +268,7 @@ def test_a_folder_that_cannot_be_replaced_stays(folder, monkeypatch, capsys):
     assert list(before) == ["side"]
 
 
-@pytest.mark.parametrize("name", ["wide.csv", "wide*.csv"])
+@pytest.mark.parametrize("name", ["wide.csv", pytest.param("wide*.csv", marks=pytest.mark.slow)])
 def test_ctrl_c_while_a_csv_s_types_are_looked_for(tmp_path, name):
     """All of the file is read for them, which the driver does not end for a signal by itself."""
     columns = ", ".join(f"round(random(), 3) AS c{i}" for i in range(300))

@@ -297,6 +297,7 @@ def test_a_constant_column_has_scale_one_whatever_its_computed_deviation(value, 
         {"gamma": 1e300, "degree": 3},
         {"gamma": 1e-300, "degree": 3},
         {"gamma": 1e-6, "degree": 16},
+        {"gamma": 1e-2, "degree": 1000},
         {"coef0": 1e300, "gamma": 1e-300},
     ],
 )

@@ -108,6 +108,7 @@ def here():
     return {name: trained(sales(), *case) for name, case in CASES.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_the_same_model_whoever_has_which_rows(case, here, executors):
     model = trained(sales(), *CASES[case])

@@ -73,6 +73,7 @@ FURTHER = [
 ]
 
 
+@pytest.mark.slow
 @every_map
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn_finds_nothing_wrong_with_names_and_outputs(one):
@@ -80,6 +81,7 @@ def test_scikit_learn_finds_nothing_wrong_with_names_and_outputs(one):
         getattr(estimator_checks, name)(one.__name__, small(one))
 
 
+@pytest.mark.slow
 def test_scikit_learn_finds_nothing_wrong_without_pandas():
     code = """
 import importlib.abc, sys, warnings

@@ -131,6 +131,7 @@ def test_more_columns_than_a_union_has_branches(db, stored):
         assert db.verify(krp, "broad", form=form).ok
 
 
+@pytest.mark.slow
 def test_what_is_too_wide_goes_by_tables_or_is_refused(db, stored):
     krp = paper_krp(2, 900, n_hyperplanes=2100, n_terms=2, random_state=0).fit(COLUMNS)
     stored.execute("DELETE FROM t WHERE id > 4")

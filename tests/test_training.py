@@ -235,6 +235,7 @@ def test_few_groups_stay_together_too():
     assert all(len(set(parts[group == one])) == 1 for one in range(12))
 
 
+@pytest.mark.slow
 def test_a_trend_goes_on_where_folds_are_in_time():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"t": np.arange(1000.0), "a": rng.normal(size=1000)})
@@ -245,6 +246,7 @@ def test_a_trend_goes_on_where_folds_are_in_time():
     assert np.sqrt(np.mean((said - frame["y"].tail(200)) ** 2)) < 0.5
 
 
+@pytest.mark.slow
 def test_thresholds_are_tried_where_columns_have_tails_but_not_in_time():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.lognormal(0, 2, (1500, 3)), columns=["a", "b", "c"])
@@ -299,6 +301,7 @@ def test_labels_whose_squares_are_no_numbers_are_refused(factor):
         trained(frame.assign(price=frame["price"] * factor), exclude=["is_dear"])
 
 
+@pytest.mark.slow
 def test_a_class_of_which_all_rows_are_held_out_is_told():
     def told(place):
         frame = table().assign(rare=np.arange(400) == place)
@@ -642,7 +645,7 @@ def test_from_a_table_to_scores(run_cli, tmp_path):
         (lambda t: t.assign(w=0.0), {"weights": "w"}, "no row has a weight in 'w'"),
         (lambda t: t.assign(g="one"), {"groups": "g"}, "there are 1 different groups"),
         (lambda t: t.assign(g=1), {"time": "g"}, "there are 1 different times"),
-        (lambda t: t, {"time": "day", "groups": "kind"}, "give one of them"),
+        (lambda t: t, {"time": "day", "groups": "kind"}, "give one"),
         (lambda t: t.assign(is_dear=t.price), {"loss": "logistic"}, "loss='logistic' is for"),
         (
             lambda t: t.assign(is_dear=range(len(t))).astype({"is_dear": str}),

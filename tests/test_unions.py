@@ -165,6 +165,7 @@ def test_what_stands_side_by_side_is_in_the_model(name, connection, tmp_path):
             model.written_as("polynomial").to_sql("t")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["raw in front", "a number as category too", "selected", *FILLED])
 def test_every_engine_says_what_stands_side_by_side(engine, name):
     frame, _, _, model = trained(name)

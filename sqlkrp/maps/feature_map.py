@@ -145,7 +145,7 @@ class FeatureMap(Transformer):
         """Become the fitted map of a file, with whose parameters this one was made."""
         self.check_parameters()
         self.program_ = content.program
-        self.parameters_ = copied(self).get_params(deep=False)
+        self.parameters_ = {name: copied(one) for name, one in self.get_params(deep=False).items()}
         self.seed_ = content.seed
         self.left_out_ = content.left_out
         self.label_ = content.label

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from typing import Any
@@ -171,15 +172,16 @@ class KRP(SumsOfProducts):
         delayed = math.sqrt(self.terms * self.n_components)
         (projection, *products), mixed = draw(self, n_inputs, rng)
         delayed *= math.sqrt(mixed)
-        if self.degree > _MOST_DELAYED:
-            scaled = Linear.scaled(projection.n_outputs, math.sqrt(factor))
-            return [projection, scaled, *products, Linear.scaled(self.n_components, 1 / delayed)]
+        is_delayed = self.degree <= _MOST_DELAYED
         logarithm = math.log(factor) * self.degree / 2 - math.log(delayed)
-        if abs(logarithm) > math.log(LARGEST):
+        if abs(logarithm) > math.log(LARGEST if is_delayed else sys.float_info.max):
             raise ParameterError(
                 f"gamma={self.gamma!r} to the power degree/2={self.degree / 2:g} leaves the range "
                 "of numbers: use a gamma nearer to 1, or a smaller degree"
             )
+        if not is_delayed:
+            scaled = Linear.scaled(projection.n_outputs, math.sqrt(factor))
+            return [projection, scaled, *products, Linear.scaled(self.n_components, 1 / delayed)]
         scale = factor ** (self.degree / 2) / delayed
         return [projection, *products, Linear.scaled(self.n_components, scale)]
 
