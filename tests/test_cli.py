@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -30,20 +31,27 @@ from sqlkrp.verification import compare
 DIGITS = Path(__file__).parents[1] / "examples" / "digits.csv"
 
 
-@pytest.fixture
-def warehouse(tmp_path):
-    with duckdb.connect(str(tmp_path / "w.duckdb")) as connection:
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory):
+    """A database and a map drawn for it, made once: to copy files takes less time."""
+    folder = tmp_path_factory.mktemp("originals")
+    with duckdb.connect(str(folder / "w.duckdb")) as connection:
         store(connection, dyadic(50, 6).assign(id=range(50), name="n"))
-    return tmp_path / "w.duckdb"
+    with pytest.MonkeyPatch.context() as here:
+        here.chdir(folder)
+        draw = "draw w.duckdb --table t --exclude id --components 8 --pool achlioptas -o m.json"
+        assert main(draw.split()) == 0
+    return folder
 
 
 @pytest.fixture
-def drawn(warehouse, run_cli, tmp_path):
-    run_cli(
-        "draw", "w.duckdb", "--table", "t", "--exclude", "id", "--components", 8,
-        "--pool", "achlioptas", "-o", "m.json",
-    )  # fmt: skip
-    return tmp_path / "m.json"
+def warehouse(originals, tmp_path):
+    return Path(shutil.copy(originals / "w.duckdb", tmp_path))
+
+
+@pytest.fixture
+def drawn(warehouse, originals, tmp_path):
+    return Path(shutil.copy(originals / "m.json", tmp_path))
 
 
 def test_featurize_does_it_all_in_one_go(run_installed, tmp_path):
