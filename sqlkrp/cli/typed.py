@@ -8,7 +8,16 @@ import re
 
 from sqlkrp.urls import File, as_file, is_url
 
-__all__ = ["counts", "file_or_table", "names", "numbers", "path", "path_to_write", "three_names"]
+__all__ = [
+    "counts",
+    "degrees",
+    "file_or_table",
+    "names",
+    "numbers",
+    "path",
+    "path_to_write",
+    "three_names",
+]
 
 
 def path(value: str) -> str:
@@ -53,6 +62,11 @@ def numbers(value: str, such_as: str = "0-99,120") -> list[int]:
 def counts(value: str) -> list[int]:
     """Numbers of features, such as 100,200,500."""
     return numbers(value, "100,200,500")
+
+
+def degrees(value: str) -> list[int]:
+    """Degrees, such as 1,2,3."""
+    return numbers(value, "1,2,3")
 
 
 def names(value: str) -> list[str]:

@@ -15,7 +15,7 @@ from sqlkrp.cli.destinations import add_replace
 from sqlkrp.cli.drawing import add_reading, reading_of
 from sqlkrp.cli.map_files import load_model
 from sqlkrp.cli.sources import add_engine, add_source, open_database, table_of
-from sqlkrp.cli.typed import path, path_to_write
+from sqlkrp.cli.typed import counts, degrees, path, path_to_write
 from sqlkrp.files import require_other_file, require_place
 from sqlkrp.mapfile import require_map_or_empty
 from sqlkrp.summaries.training import training_lines
@@ -91,10 +91,10 @@ def _add_search(group: argparse._ArgumentGroup) -> None:
         help="a map to try beside the columns, such as krp (repeat for more; default: the search)",
     )  # fmt: skip
     group.add_argument(
-        "--degree", type=_numbers, metavar="G,G,...", help="the degrees of maps that have one"
+        "--degree", type=degrees, metavar="G,G,...", help="the degrees of maps that have one"
     )
     group.add_argument(
-        "--components", type=_numbers, metavar="K,K,...", help="how many features they have"
+        "--components", type=counts, metavar="K,K,...", help="how many features they have"
     )
     group.add_argument(
         "--gamma", type=_gammas, metavar="C,C,...",
@@ -121,13 +121,6 @@ def _add_search(group: argparse._ArgumentGroup) -> None:
         "--seed", dest="random_state", type=int, default=0, metavar="N",
         help="the same number gives the same model again (default: 0)",
     )  # fmt: skip
-
-
-def _numbers(value: str) -> list[int]:
-    try:
-        return [int(one) for one in value.split(",")]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{value!r} are no whole numbers, as 1,2,3") from None
 
 
 def _gammas(value: str) -> list[float | str]:
