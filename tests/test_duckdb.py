@@ -679,13 +679,17 @@ def test_rows_of_joins_by_names_are_added_to_a_table_that_is_there(connection, j
     connection.execute(f"CREATE VIEW v AS SELECT * FROM t {join}")
     connection.execute('CREATE TABLE "a.b" AS FROM more')
     connection.execute('CREATE VIEW w AS SELECT * FROM t JOIN (FROM "a.b") USING (id)')
+    connection.execute('CREATE TABLE "two\nlines" AS FROM more')
+    connection.execute('CREATE VIEW x AS SELECT * FROM t JOIN (FROM "two\nlines") USING (id)')
     with sqlkrp.connect(connection) as db:
         krp = paper_krp(2, 5, random_state=0).fit([f"c{i}" for i in range(4)])
         for storage in ({"append": True}, {"append": True}, {"upsert": True}):
             rows = db.create(krp, "v", "f", key="id", **storage).rows
         assert rows == 20
         assert db.create(krp, "v", "f", replace=True).rows == 20
-        for view, into in (("v", "t"), ("v", "more"), ("v", "MAIN.more"), ("w", ("a.b",))):
+        for view, into in (
+            ("v", "t"), ("v", "more"), ("v", "MAIN.more"), ("w", ("a.b",)), ("x", ("two\nlines",)),
+        ):  # fmt: skip
             with pytest.raises(ParameterError, match="is read by this"):
                 db.create(krp, view, into, replace=True)
         # Nor is one lost of which a view has no rows just now.

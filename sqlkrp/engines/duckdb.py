@@ -280,6 +280,8 @@ def _scanned(plan: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """The bare names of the tables in a plan."""
     for step in plan:
         if named := step["extra_info"].get("Table"):
+            if isinstance(named, list):  # the lines of a name
+                named = "\n".join(named)
             try:
                 yield table_name(named)[-1]  # DuckDB's own, in full and as SQL writes it
             except ParameterError:
