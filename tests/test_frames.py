@@ -79,6 +79,23 @@ def test_a_table_of_any_library_is_that_table(library):
         of_pandas.transform(library(given[["b", "a", "c"]]))
 
 
+def test_a_frame_without_names_is_an_array():
+    X = dyadic(9, 3).to_numpy()
+    krp = sqlkrp.KRP(2, 4, random_state=0).fit(X)
+    for frame in (pd.DataFrame(X), pd.DataFrame(X, dtype="Float64"), pd.DataFrame(X, dtype=object)):
+        same = sqlkrp.KRP(2, 4, random_state=0).fit(frame)
+        assert same.digest_ == krp.digest_
+        assert np.array_equal(same.transform(frame), krp.transform(X))
+        assert np.array_equal(krp.transform(frame), krp.transform(X))
+    labelled = krp.set_output(transform="pandas").transform(pd.DataFrame(X, index=range(5, 14)))
+    assert labelled.index.tolist() == list(range(5, 14))
+
+
+def test_a_zero_byte_in_a_name_is_refused_before_a_library_ends_the_process():
+    with pytest.raises(ColumnError, match=r"column name 'b\\x00' holds a zero byte"):
+        sqlkrp.KRP(2, 4).fit(pl.DataFrame({"a": [1.0], "b\0": [2.0]}))
+
+
 @every_library
 def test_training_takes_a_table_of_any_library(library):
     expected = sqlkrp.train(frame(), "y", maps=[sqlkrp.KRP(2, 8)], folds=2)

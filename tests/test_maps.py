@@ -148,7 +148,7 @@ def test_columns_that_cannot_be_chosen(options, message):
     ("source", "message"),
     [
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "stand twice"),
-        (pd.DataFrame([[1, 2]]), "must be text"),
+        (pd.DataFrame({"a": [1], 2: [3]}), "must be text"),
         (np.arange(3.0), "1 dimension"),
         (["a", "a"], "given twice"),
         ("table", "given the text 'table'"),

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import json
 import math
+from inspect import signature
 from itertools import product
 
 import duckdb
@@ -116,9 +117,12 @@ REGRESSIONS = {
         BayesianRidge, HuberRegressor, SGDRegressor, LinearSVR,
     )
 }  # fmt: skip
+# Of scikit-learn 1.8, which warns where it is not given.
+NEWER = {"use_legacy_attributes": False}
+NEWER = {name: NEWER[name] for name in NEWER if name in signature(LogisticRegressionCV).parameters}
 CLASSIFIERS = {
     "logistic": LogisticRegression,
-    "logistic, searched": lambda: LogisticRegressionCV(Cs=3, cv=3, use_legacy_attributes=False),
+    "logistic, searched": lambda: LogisticRegressionCV(Cs=3, cv=3, **NEWER),
     "one vs rest": lambda: OneVsRestClassifier(LogisticRegression()),
     "one vs rest of margins": lambda: OneVsRestClassifier(LinearSVC(random_state=0)),
     "gradient": lambda: SGDClassifier(random_state=0),
@@ -952,7 +956,7 @@ def test_a_file_that_could_not_be_read_again_is_not_written(tmp_path):
 
 
 def test_a_model_without_a_map_is_not_told_to_draw_one(connection):
-    X = table()[["c0", "c1"]]
+    X = table()[["c0", "c1"]].copy()
     model = sqlkrp.model(Ridge().fit(X, X.c0))
     X.loc[3, "c1"] = np.nan
     store(connection, X)

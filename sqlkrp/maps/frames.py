@@ -72,11 +72,18 @@ def local(data: Any) -> Any:
     if is_relation(data) or is_streamed(data):
         from sqlkrp.engines.duckdb_frames import columns_of
 
+        for name in getattr(data, "column_names", ()) or getattr(data, "columns", ()):
+            if "\0" in name:  # which ends the process in some libraries
+                raise ColumnError(f"column name {name!r} holds a zero byte: rename it")
         return columns_of(data)
     if hasattr(data, "collect_schema"):
         raise ParameterError(
             f"a {type(data).__name__} is a plan and has no rows yet: give its .collect()"
         )
+    if hasattr(data, "iloc") and not any(
+        isinstance(name, str) for name in getattr(data, "columns", ("",))
+    ):
+        return data.to_numpy()  # without names, as scikit-learn takes it
     return data
 
 
