@@ -473,3 +473,28 @@ def test_a_view_of_what_the_limit_allows_fits_on_the_parser_s_stack():
         for _ in range(selects - 1):
             sql = f"SELECT a FROM ({sql}) AS inner_one"
         connection.execute(f"CREATE TEMPORARY VIEW v{selects} AS\n{sql}")
+
+
+def test_a_file_that_cannot_be_opened_is_left_alone(tmp_path, monkeypatch):
+    (tmp_path / "text.sqlite").write_text("no database at all")
+    opened, connect = [], sqlite3.connect
+
+    def noted(*names, **how):
+        opened.append(connect(*names, **how))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", noted)
+    with pytest.raises(EngineError, match="is no SQLite database: give one"):
+        sqlkrp.connect(tmp_path / "text.sqlite")
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        opened[-1].execute("SELECT 1")
+
+
+@pytest.mark.slow
+def test_a_file_that_is_written_to_is_told_with_what_to_do(tmp_path):
+    path = tmp_path / "w.sqlite"
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE t (a REAL)")
+        connection.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(EngineError, match="another program is writing to it; try again when"):
+            sqlkrp.connect(path)

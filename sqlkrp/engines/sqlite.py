@@ -49,6 +49,15 @@ _COLUMNS_AT_ONCE = 1000
 _STEPS = 100_000
 
 
+def _why_closed(path: str, told: str) -> str:
+    """Why a file cannot be opened, with what to do where that is known."""
+    if "not a database" in told:
+        return f"{path!r} is no SQLite database: give one"
+    if "locked" in told:
+        return f"cannot open {path}: another program is writing to it; try again when it has ended"
+    return f"cannot open {path}: {told}"
+
+
 class SQLite(Session):
     """A SQLite connection that computes features."""
 
@@ -68,17 +77,18 @@ class SQLite(Session):
     def open(cls, path: str | os.PathLike[str], *, read_only: bool = False) -> SQLite:
         """Open a database file."""
         name = os.path.abspath(os.fspath(path))
-        try:
-            connection = sqlite3.connect(
-                f"file:{url_quote(name)}?mode={'ro' if read_only else 'rwc'}",
-                uri=True,
-                isolation_level=None,
-            )
-            connection.execute("SELECT 1 FROM sqlite_master").fetchall()
-        except sqlite3.Error as bad:
-            if "not a database" in str(bad):
-                raise EngineError(f"{os.fspath(path)!r} is no SQLite database: give one") from bad
-            raise EngineError(f"cannot open {os.fspath(path)}: {bad}") from bad
+        with contextlib.ExitStack() as on_failure:
+            try:
+                connection = sqlite3.connect(
+                    f"file:{url_quote(name)}?mode={'ro' if read_only else 'rwc'}",
+                    uri=True,
+                    isolation_level=None,
+                )
+                on_failure.callback(connection.close)
+                connection.execute("SELECT 1 FROM sqlite_master").fetchall()
+            except sqlite3.Error as bad:
+                raise EngineError(_why_closed(os.fspath(path), str(bad))) from bad
+            on_failure.pop_all()
         return cls(connection, owned=True)
 
     @staticmethod
