@@ -173,6 +173,9 @@ def test_an_interrupt_ends_the_statement_at_once(db, krp, connection):
     assert connection.execute("SELECT 1").fetchone() == (1,)
 
 
+ENDLESS = "CREATE TABLE f AS SELECT sum(a.i * b.i) FROM range(9000000) a(i), range(9000000) b(i)"
+
+
 def test_an_interrupt_while_a_statement_begins_ends_it(db, connection, monkeypatch):
     start = threading.Thread.start
 
@@ -180,12 +183,25 @@ def test_an_interrupt_while_a_statement_begins_ends_it(db, connection, monkeypat
         start(thread)
         os.kill(os.getpid(), signal.SIGINT)
 
-    endless = (
-        "CREATE TABLE f AS SELECT sum(a.i * b.i) FROM range(1000000) a(i), range(1000000) b(i)"
-    )
     monkeypatch.setattr(threading.Thread, "start", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        db._session.execute(endless, "a test")
+        db._session.execute(ENDLESS, "a test")
+    assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_an_interrupt_that_comes_as_two_signals_is_one(db, connection, monkeypatch):
+    """As of timeout -s INT, which sends it to the process and to its group."""
+    signals = iter(range(2))
+
+    class Interrupted(threading.Event):
+        def wait(self, timeout=None):
+            if timeout is not None and next(signals, None) is not None:
+                raise KeyboardInterrupt
+            return super().wait(timeout)
+
+    monkeypatch.setattr(threading, "Event", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        db._session.execute(ENDLESS, "a test")
     assert connection.execute("SELECT 1").fetchone() == (1,)
 
 
