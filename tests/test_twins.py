@@ -423,10 +423,13 @@ def test_the_command_line_has_it(run_cli, stored, tmp_path):
 def test_inspect_tells_where_numpy_is_likely_quicker():
     large = paper_krp(2, 1_000, n_terms=1, random_state=0).fit([f"p{i}" for i in range(784)])
     small = paper_krp(2, 50, n_terms=1, random_state=0).fit([f"p{i}" for i in range(20)])
+    high = sqlkrp.KRP(20, 500, random_state=0).fit([f"p{i}" for i in range(20)])
     for one, dialect, told in (
         (large, "duckdb", True),
         (large, "postgres", True),
         (large, "sqlite", False),  # which cannot
+        (high, "duckdb", True),  # in the tables form
+        (high, "sqlite", False),
         (small, "duckdb", False),
         (small, "postgres", False),
     ):

@@ -272,12 +272,15 @@ def seconds_to_plan(plan: Plan, dialect: Dialect) -> float:
     return 2 * plan.written * dialect.costs.node
 
 
-def by_numpy(plan: Plan, dialect: Dialect) -> tuple[float, float] | None:
+def by_numpy(
+    plan: Plan, dialect: Dialect, short: tuple[float, float] | None = None
+) -> tuple[float, float] | None:
     """About how long the SQL takes, and moving ROWS rows to NumPy and back, if that is far less.
 
-    What NumPy computes is left out, as its own operations cost little beside a number's way.
+    What NumPy computes is left out, as its own operations cost little beside a number's way. Of a
+    form whose text is ``short`` that says how long it takes at once, and in each row.
     """
-    sql = _seconds_of(plan.written, 0, dialect)
+    sql = short[0] + ROWS * short[1] if short else _seconds_of(plan.written, 0, dialect)
     values = len(plan.program.prepare.columns) + len(plan.program.names)
     moving = ROWS * values * dialect.moved
     return (sql, moving) if sql > max(_TIMES_MOVED * moving, moving + _SECONDS_SAVED) else None

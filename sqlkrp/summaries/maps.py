@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -119,9 +120,12 @@ def _plan_text(plan: Plan, stage: int) -> str:
 
 def _numpy_pairs(found: Preflight) -> list[tuple[str, str]]:
     """A line where NumPy is likely the quicker way, for engines that it computes for."""
-    plan = found.plan if FORMS[found.form].plans else None
-    seconds = None if plan is None else by_numpy(plan, found.dialect)
-    if seconds is None:
+    form, plan, costs = FORMS[found.form], found.plan, found.dialect.costs.short
+    if plan is None or not (form.plans or costs):
+        return []
+    short = None if form.plans or costs is None else form.short(plan.program, costs)
+    seconds = by_numpy(plan, found.dialect, short)
+    if seconds is None or not math.isfinite(seconds[0]):
         return []
     sql, moving = (f"{one:,.1f} s" for one in seconds)
     told = (
