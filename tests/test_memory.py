@@ -67,7 +67,7 @@ def test_what_takes_too_much_is_refused_before_it_is_begun(monkeypatch, one, meg
     assert f" and {0.99 * megabytes:.3g} MB are allowed: use fewer " in str(refused)
     assert "\n" not in str(refused)
     # The rows and their statistics; for all that is drawn 10 MB and more would be taken.
-    assert peak < 6 * MB
+    assert peak < 8 * MB
     allow(monkeypatch, 1.01 * megabytes)
     one.fit(rows)
 
