@@ -80,11 +80,13 @@ def local(data: Any) -> Any:
         raise ParameterError(
             f"a {type(data).__name__} is a plan and has no rows yet: give its .collect()"
         )
-    if hasattr(data, "iloc") and not any(
-        isinstance(name, str) for name in getattr(data, "columns", ("",))
-    ):
-        return data.to_numpy()  # without names, as scikit-learn takes it
-    return data
+    return data.to_numpy() if _has_no_names(data) else data
+
+
+def _has_no_names(data: Any) -> bool:
+    """Whether this is a DataFrame of no texts for names, which scikit-learn takes for an array."""
+    is_frame = hasattr(data, "iloc") and hasattr(data, "columns")
+    return is_frame and not any(isinstance(name, str) for name in data.columns)
 
 
 def _require_one_length(columns: Mapping[Any, Any]) -> None:
